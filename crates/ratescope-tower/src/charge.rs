@@ -8,7 +8,7 @@ use core::task::{Context, Waker};
 use ratescope::clock::Clock;
 use ratescope::event::Event;
 use ratescope::limit::MAX_COST;
-use ratescope::rules::Store;
+use ratescope::rules::{Fault, Store};
 use ratescope::time::Time;
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -48,11 +48,9 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
 
     /// Charges a cost at once, or in a task if the store has to be waited for.
     fn charge_at_once(self: Arc<Self>, debtor: Debtor, time: Time, cost: f64, mut unpaid: Unpaid) {
-        let Debtor { fields, decision, .. } = &debtor;
-        if self
-            .store_of(debtor.own.as_ref())
-            .charge_now(&Event { time, cost, fields }, Some(decision))
-        {
+        let Debtor { fields, decision, own, .. } = &debtor;
+        let event = Event { time, cost, fields };
+        if self.store_of(own.as_ref()).charge_now(&event, Some(decision)) {
             return unpaid.settle();
         }
         let Ok(runtime) = Handle::try_current() else {
@@ -82,13 +80,12 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
     /// stays counted.
     fn give_back_at_once(self: Arc<Self>, debtor: Debtor, time: Time, cost: f64) {
         let mut giving_back = Box::pin(async move {
-            let Debtor { fields, decision, .. } = &debtor;
+            let Debtor { fields, decision, own, .. } = &debtor;
             let event = Event { time, cost, fields };
-            if let Err(fault) =
-                self.store_of(debtor.own.as_ref()).give_back_async(&event, Some(decision)).await
-            {
-                meters::count_fault(&fault, self.name());
-                self.settings.outages.failed(&fault, self.name(), time);
+            let given_back =
+                self.store_of(own.as_ref()).give_back_async(&event, Some(decision)).await;
+            if let Err(fault) = given_back {
+                self.count_fault(&fault, time);
             }
         });
         // A store in memory never waits, so this completes.
@@ -113,14 +110,17 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
     }
 
     async fn charge(&self, debtor: &Debtor, time: Time, cost: f64) {
-        let Debtor { fields, decision, .. } = debtor;
+        let Debtor { fields, decision, own, .. } = debtor;
         let event = Event { time, cost, fields };
-        if let Err(fault) =
-            self.store_of(debtor.own.as_ref()).charge_async(&event, Some(decision)).await
-        {
-            meters::count_fault(&fault, self.name());
-            self.settings.outages.failed(&fault, self.name(), time);
+        let charged = self.store_of(own.as_ref()).charge_async(&event, Some(decision)).await;
+        if let Err(fault) = charged {
+            self.count_fault(&fault, time);
         }
+    }
+
+    fn count_fault(&self, fault: &Fault, now: Time) {
+        meters::count_fault(fault, self.name());
+        self.settings.outages.failed(fault, self.name(), now);
     }
 }
 

@@ -139,12 +139,26 @@ impl<S, A, C> Shared<S, A, C> {
         let LayerSettings { headers, inserts_decision, .. } = &self.settings;
         let quotas = headers.want_quotas() || *inserts_decision;
         let mut details = Details::default().with_retry();
-        (details.quotas, details.at_once) = (quotas, asked.seat.is_none());
+        details.quotas = quotas;
+        details.at_once = asked.seat.is_none();
         details
     }
 
     fn cost(&self, head: &Head<'_>) -> f64 {
         self.settings.cost.as_ref().map_or(1.0, |cost| cost(*head))
+    }
+
+    /// A request with its seat, and the preparations for its `own` numbers in place of the `latest`.
+    #[inline]
+    fn asked<'a>(
+        &self,
+        head: &'a Head<'a>,
+        event: &'a Event<'a>,
+        latest: &'a Arc<Prepared>,
+        own: Option<&'a Arc<Own>>,
+    ) -> Asked<'a> {
+        let latest = own.map_or(latest, |own| &own.prepared);
+        Asked { head, event, latest, own, seat: self.reserve(latest, event) }
     }
 
     /// Takes a seat for a request, if any limit may delay it.
@@ -178,7 +192,8 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         if self.settings.skip.as_ref().is_some_and(|skip| skip(*head)) {
             return Some(Next::Call(Passed::default()));
         }
-        let (made, guard) = (&mut None, &mut None);
+        let made = &mut None;
+        let guard = &mut None;
         let latest = match self.preparations.latest(reader, guard) {
             // A reload that came after `latest` was made may demand a key, or have other limits.
             [Some((_, latest)), _] if !self.settings.needs_latest() => latest,
@@ -191,10 +206,9 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         }
         let event = &Event { time: self.clock.now(), cost: self.cost(head), fields };
         let own = self.own(head, latest);
-        let latest = own.as_deref().map_or(latest, |own| &own.prepared);
-        let seat = self.reserve(latest, event);
-        let asked = &mut Asked { head, event, latest, own: own.as_ref(), seat };
+        let asked = &mut self.asked(head, event, latest, own.as_ref());
         let details = self.details(asked);
+        // Without `store_of`: the call of a store whose type is known is inlined.
         let decision = match asked.own {
             None => self.store.check_now(event, details),
             Some(own) => own.store.check_now(event, details),
@@ -215,9 +229,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         }
         let event = &Event { time: self.clock.now(), cost: self.cost(head), fields };
         let own = self.own(head, latest);
-        let latest = own.as_deref().map_or(latest, |own| &own.prepared);
-        let seat = self.reserve(latest, event);
-        let asked = &mut Asked { head, event, latest, own: own.as_ref(), seat };
+        let asked = &mut self.asked(head, event, latest, own.as_ref());
         let details = self.details(asked);
         let decision = self.store_of(asked.own).check_async(event, details).await;
         self.meters().took(event.time.until(self.clock.now()));
@@ -250,15 +262,14 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
     {
         let meters = self.meters();
         let made;
-        let prepared = match asked.latest.is_for(decision.rules()) {
-            true => asked.latest,
-            false => {
-                made = self.prepared(decision.rules());
-                if made.is_for(&self.store.rules()) {
-                    self.preparations.promote(decision.rules());
-                }
-                &made
+        let prepared = if asked.latest.is_for(decision.rules()) {
+            asked.latest
+        } else {
+            made = self.prepared(decision.rules());
+            if made.is_for(&self.store.rules()) {
+                self.preparations.promote(decision.rules());
             }
+            &made
         };
         prepared.count(decision);
         meters.count_keys(asked.event.time, || self.store.memory());
@@ -301,9 +312,10 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         A: Answer<B>,
     {
         let refused = Refused::new(*head, decision, prepared);
-        self.meters().count(match refused.is_unavailable() {
-            true => RequestOutcome::Unavailable,
-            false => RequestOutcome::Refused,
+        self.meters().count(if refused.is_unavailable() {
+            RequestOutcome::Unavailable
+        } else {
+            RequestOutcome::Refused
         });
         if let Some(passed_over) = self.refusals.take(event.time) {
             report::refused(event, &refused, self.name(), passed_over);
@@ -336,16 +348,21 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         let LayerSettings { headers, inserts_decision, reserves, .. } = &self.settings;
         let is_charged = self.settings.is_charged_later();
         let debtor = |is_wanted: bool| is_wanted.then(|| Debtor::new(asked, prepared, decision));
-        let rest = || {
-            let decision = inserts_decision.then(|| decision.clone());
-            Box::new(Rest { debtor: debtor(is_charged), reserved: debtor(*reserves), decision })
-        };
+        let has_rest = is_charged || *reserves || *inserts_decision;
+        let has_headers = headers.always && headers.want_quotas();
         Passed {
-            headers: match headers.always && headers.want_quotas() {
-                true => headers.values(prepared, decision, None, false),
-                false => None,
+            headers: if has_headers {
+                headers.values(prepared, decision, None, false)
+            } else {
+                None
             },
-            rest: (is_charged || *reserves || *inserts_decision).then(rest),
+            rest: has_rest.then(|| {
+                Box::new(Rest {
+                    debtor: debtor(is_charged),
+                    reserved: debtor(*reserves),
+                    decision: inserts_decision.then(|| decision.clone()),
+                })
+            }),
         }
     }
 }

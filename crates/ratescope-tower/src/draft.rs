@@ -5,6 +5,7 @@
 //! everything that depends on the draft is in this file.
 //! [`headers`](super::headers) documents the items.
 
+use super::headers::Left;
 use core::fmt::{self, Write};
 use http::StatusCode;
 use http::header::HeaderName;
@@ -54,7 +55,8 @@ pub(super) fn name_in_list(name: &str) -> String {
 
 /// An item of RateLimit-Policy: `quota` units of `unit` in `window` seconds.
 pub(super) fn policy(name: &str, quota: u64, window: u64, unit: Option<&str>) -> String {
-    let (quota, window) = (quota.min(LARGEST), window.clamp(1, LARGEST));
+    let quota = quota.min(LARGEST);
+    let window = window.clamp(1, LARGEST);
     let unit = unit.map(|unit| format!(";qu={}", Text(&self::name(unit)))).unwrap_or_default();
     format!("{name};q={quota}{unit};w={window}")
 }
@@ -66,14 +68,16 @@ pub(super) fn item(name: &str) -> String {
 
 /// The list of RateLimit. Each limit gives the [beginning](item) of its item, the units that remain, and the seconds
 /// until the reset.
-pub(super) fn limits<'a>(each: impl Iterator<Item = (&'a str, [u64; 2])> + Clone) -> Vec<u8> {
+pub(super) fn limits<'a>(each: impl Iterator<Item = (&'a str, Left)> + Clone) -> Vec<u8> {
     let digits = |n: u64| n.checked_ilog10().map_or(1, |log| log as usize + 1);
-    let each = each.map(|(item, numbers)| (item, numbers.map(|n| n.min(LARGEST))));
+    let each = each.map(|(item, Left { remaining, reset })| {
+        (item, remaining.min(LARGEST), reset.min(LARGEST))
+    });
     let length =
-        |(item, [r, t]): (&str, [u64; 2])| item.len() + digits(r) + ";t=, ".len() + digits(t);
+        |(item, r, t): (&str, u64, u64)| item.len() + digits(r) + ";t=, ".len() + digits(t);
     // A header takes over a list without spare room, and copies any other.
     let mut list = Vec::with_capacity(each.clone().map(length).sum::<usize>().saturating_sub(2));
-    for (item, [r, t]) in each {
+    for (item, r, t) in each {
         if !list.is_empty() {
             list.extend_from_slice(b", ");
         }

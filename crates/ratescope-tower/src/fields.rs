@@ -126,10 +126,16 @@ type Found<'a> = Result<Option<Cow<'a, str>>, Box<Unidentified>>;
 
 impl Default for Sources {
     fn default() -> Self {
-        let (fields, ipv6_prefix) = (Vec::new(), IPV6_PREFIX);
-        let (keep_slashes, may_fail, no_peer) = (false, false, Arc::new(Once::new()));
-        let (peer, proxies, known) = (None, None, Vec::new());
-        Sources { peer, proxies, ipv6_prefix, keep_slashes, fields, may_fail, known, no_peer }
+        Sources {
+            peer: None,
+            proxies: None,
+            ipv6_prefix: IPV6_PREFIX,
+            keep_slashes: false,
+            fields: Vec::new(),
+            may_fail: false,
+            known: Vec::new(),
+            no_peer: Arc::new(Once::new()),
+        }
     }
 }
 
@@ -345,9 +351,15 @@ impl<'a> RequestFields<'a> {
     /// The fields of a request, before it is [read](Self::read); `by_ip` says whether rules are about its address.
     #[inline(always)]
     pub(super) fn new(sources: &'a Sources, head: &'a Head<'a>, by_ip: bool) -> Self {
-        let (ip, later_ip, found) = (Made::EMPTY, OnceLock::new(), SmallVec::new());
-        let made = [const { OnceLock::new() }; 3];
-        RequestFields { sources, head, ip, by_ip, later_ip, made, found }
+        RequestFields {
+            sources,
+            head,
+            ip: Made::EMPTY,
+            by_ip,
+            later_ip: OnceLock::new(),
+            made: [const { OnceLock::new() }; 3],
+            found: SmallVec::new(),
+        }
     }
 
     /// Reads what is always needed. Not a part of `new`: moving the fields right after the address was written would

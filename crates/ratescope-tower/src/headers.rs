@@ -161,16 +161,15 @@ impl Headers {
         values.retry_after = retry.filter(|_| self.retry_after).map(up);
         values.x_retry_after = retry.filter(|_| self.x_retry_after).map(up);
         let mut each = SmallVec::<[OfLimit<'_>; 4]>::new();
-        for &PlacedOutcome { place, quota, .. } in
-            decision.placed_outcomes().iter().filter(|_| is_wanted)
-        {
-            let Some(mut left) = quota else { continue };
+        let outcomes = if is_wanted { decision.placed_outcomes() } else { &[] };
+        for &PlacedOutcome { place, quota, .. } in outcomes {
+            let Some(mut quota) = quota else { continue };
             if let Some(limit) = prepared.limit(place).filter(|limit| limit.quota.is_some()) {
                 if is_at_once || refused.is_some() {
-                    left.remaining = (left.remaining - limit.waiting).max(0.0);
+                    quota.remaining = (quota.remaining - limit.waiting).max(0.0);
                 }
-                let (remaining, left) = (left.remaining, numbers(&left, retry));
-                each.push(OfLimit { limit, place, remaining, left });
+                let left = Left::new(&quota, retry);
+                each.push(OfLimit { limit, place, remaining: quota.remaining, left });
             }
         }
         if self.x_ratelimit {
@@ -192,7 +191,16 @@ pub(super) struct OfLimit<'a> {
     pub(super) limit: &'a PreparedLimit,
     pub(super) place: Place,
     remaining: f64,
-    left: [u64; 2],
+    left: Left,
+}
+
+/// What is left of a limit, in whole numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    /// In units.
+    pub(super) remaining: u64,
+    /// The seconds until the whole quota is available again, or until the refused request would pass.
+    pub(super) reset: u64,
 }
 
 /// How much of a limiter's room is for events that wait; what remains beyond it would pass at once. In a leaky bucket
@@ -213,21 +221,23 @@ pub fn waiting(limiter: &AnyLimiter) -> f64 {
 pub(super) struct Values {
     retry_after: Option<u64>,
     x_retry_after: Option<u64>,
-    /// The quota of the limit with the least left, and `left` of it.
-    least: Option<(HeaderValue, [u64; 2])>,
+    /// The quota of the limit with the least left, and what is left of it.
+    least: Option<(HeaderValue, Left)>,
     /// RateLimit-Policy and RateLimit.
     policies: Option<HeaderValue>,
     limits: Option<HeaderValue>,
 }
 
-/// The units that a client has left of a limit, and the seconds until the whole quota is available again, or
-/// until the refused request would pass.
-fn numbers(quota: &RawQuota, retry: Option<Span>) -> [u64; 2] {
-    // The cast saturates if the remaining amount is infinite.
-    let remaining = quota.remaining as u64;
-    let retry = retry.filter(|_| remaining == 0);
-    let reset = retry.map_or(quota.reset, |retry| retry.min(quota.reset));
-    [remaining, up(reset)]
+impl Left {
+    fn new(quota: &RawQuota, retry: Option<Span>) -> Self {
+        // The cast saturates if the remaining amount is infinite.
+        let remaining = quota.remaining as u64;
+        let reset = match retry {
+            Some(retry) if remaining == 0 => retry.min(quota.reset),
+            _ => quota.reset,
+        };
+        Left { remaining, reset: up(reset) }
+    }
 }
 
 impl Values {
@@ -239,7 +249,7 @@ impl Values {
         if let Some(seconds) = self.x_retry_after {
             headers.entry(X_RETRY_AFTER).or_insert(number(seconds));
         }
-        if let Some((quota, [remaining, reset])) = self.least.take() {
+        if let Some((quota, Left { remaining, reset })) = self.least.take() {
             let said = headers.get(X_REMAINING);
             if !said.is_some_and(|said| is_at_most(said, remaining)) {
                 headers.insert(X_REMAINING, number(remaining));
@@ -269,7 +279,8 @@ const DIGITS: &str = match str::from_utf8(&digits()) {
 const SMALL: usize = 1000;
 
 const fn digits() -> [u8; 3 * SMALL] {
-    let (mut digits, mut i) = ([b'0'; 3 * SMALL], 0);
+    let mut digits = [b'0'; 3 * SMALL];
+    let mut i = 0;
     while i < SMALL {
         digits[3 * i] += (i / 100) as u8;
         digits[3 * i + 1] += (i / 10 % 10) as u8;
@@ -282,8 +293,8 @@ const fn digits() -> [u8; 3 * SMALL] {
 /// A number as a header, without an allocation if it is small.
 fn number(number: u64) -> HeaderValue {
     if number < SMALL as u64 {
-        let (place, zeros) = (3 * number as usize, usize::from(number < 100));
-        let zeros = zeros + usize::from(number < 10);
+        let place = 3 * number as usize;
+        let zeros = usize::from(number < 100) + usize::from(number < 10);
         return HeaderValue::from_static(DIGITS.get(place + zeros..place + 3).unwrap_or_default());
     }
     let mut digits = itoa::Buffer::new();

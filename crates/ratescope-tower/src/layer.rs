@@ -131,8 +131,11 @@ pub struct ResponseHead<'a> {
 impl<'a> ResponseHead<'a> {
     /// The head of `response`.
     pub fn new<B>(response: &'a Response<B>) -> Self {
-        let (status, headers) = (response.status(), response.headers());
-        ResponseHead { status, headers, extensions: response.extensions() }
+        ResponseHead {
+            status: response.status(),
+            headers: response.headers(),
+            extensions: response.extensions(),
+        }
     }
 }
 
@@ -142,8 +145,12 @@ impl<S: Store> RateLimit<S> {
     /// [observed](ratescope::rules::Observed), as by a probe; or any other [`Store`]. A clone is the same store, so the
     /// service can keep one.
     pub fn new(store: S) -> Self {
-        let (answer, clock) = (Arc::new(Problem), Arc::new(SystemClock));
-        RateLimit::of(Arc::new(store), answer, clock, LayerSettings::default())
+        RateLimit::of(
+            Arc::new(store),
+            Arc::new(Problem),
+            Arc::new(SystemClock),
+            LayerSettings::default(),
+        )
     }
 }
 
@@ -167,7 +174,8 @@ impl<S: Store, A, C, W> RateLimit<S, A, C, W> {
     /// # Errors
     /// Names the fields without a source, and the values that do not fit.
     pub fn check_sources(self) -> Result<Self, MissingSources> {
-        let (rules, sources) = (self.shared.store.rules(), &self.shared.settings.sources);
+        let rules = self.shared.store.rules();
+        let sources = &self.shared.settings.sources;
         let needs_peer = rules.fields().into_iter().any(|field| sources.may_be_ip(field));
         let no_ip = (needs_peer && sources.peer.is_none()).then_some("ip");
         let missing = no_ip.into_iter().chain(sources.missing(&rules));
@@ -268,7 +276,8 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
         self,
         patterns: impl IntoIterator<Item = &'p str>,
     ) -> Result<Self, ParseError> {
-        let (mut routes, mut values) = (matchit::Router::new(), Vec::new());
+        let mut routes = matchit::Router::new();
+        let mut values = Vec::new();
         for pattern in patterns {
             let inserted = routes.insert(pattern, pattern.to_owned());
             inserted.map_err(|error| ParseError::whole(pattern, error.to_string()))?;

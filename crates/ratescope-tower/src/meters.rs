@@ -101,14 +101,17 @@ impl Meters {
 
     /// Counts the keys, at most once a second, since that visits all tables.
     pub(super) fn count_keys(&self, now: Time, memory: impl FnOnce() -> Option<Memory>) {
-        let (now, due) = (now.as_micros(), self.due.load(Ordering::Relaxed));
+        let now = now.as_micros();
+        let due = self.due.load(Ordering::Relaxed);
         // The clock may be set back.
         let is_due = now >= due || now < due.saturating_sub(SECOND);
+        if !is_due {
+            return;
+        }
         let next = now.saturating_add(SECOND);
-        let exchanged =
-            || self.due.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed);
-        if is_due
-            && exchanged().is_ok()
+        // Of several threads, one counts.
+        let exchanged = self.due.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed);
+        if exchanged.is_ok()
             && let Some(memory) = memory()
         {
             self.keys.set(memory.keys as f64);

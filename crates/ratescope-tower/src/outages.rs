@@ -65,7 +65,8 @@ impl Outages {
             return;
         }
         let decisions = self.decisions.swap(0, Ordering::Relaxed);
-        let (s, were) = (plural(decisions), if decisions == 1 { "was" } else { "were" });
+        let s = plural(decisions);
+        let were = if decisions == 1 { "was" } else { "were" };
         tracing::info!(
             target: "ratescope",
             layer,

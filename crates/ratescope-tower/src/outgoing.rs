@@ -137,9 +137,12 @@ impl Pace {
         let fields = Some(FIELDS.map(str::to_owned).to_vec());
         let defaults = Defaults { rate: None, per: FIELDS[0].parse()?, fields, cost: 1.0 };
         let store = KeyedPolicy::new(Policy::read(policy, &defaults)?, HOSTS);
-        let limits = Arc::new(Limits { store, pauses: Keyed::new(Pause, HOSTS) });
-        let (waiting, longest_pause) = (Waiting::DEFAULT, Span::hours(1));
-        Ok(Pace { limits, waiting, longest_pause, clock: Arc::new(SystemClock) })
+        Ok(Pace {
+            limits: Arc::new(Limits { store, pauses: Keyed::new(Pause, HOSTS) }),
+            waiting: Waiting::DEFAULT,
+            longest_pause: Span::hours(1),
+            clock: Arc::new(SystemClock),
+        })
     }
 }
 
@@ -165,8 +168,12 @@ impl<C> Pace<C> {
 /// The clone has the same limits.
 impl<C> Clone for Pace<C> {
     fn clone(&self) -> Self {
-        let (limits, clock) = (Arc::clone(&self.limits), Arc::clone(&self.clock));
-        Pace { limits, clock, waiting: self.waiting, longest_pause: self.longest_pause }
+        Pace {
+            limits: Arc::clone(&self.limits),
+            clock: Arc::clone(&self.clock),
+            waiting: self.waiting,
+            longest_pause: self.longest_pause,
+        }
     }
 }
 

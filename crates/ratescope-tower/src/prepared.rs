@@ -67,9 +67,11 @@ impl Prepared {
                 let each = limits.iter().zip(&names);
                 each.map(|(limit, name)| PreparedLimit::new(name, &limit.limiter, unit)).collect()
             };
-            let (limits, stretched) = (of_limits(rule.limits()), of_limits(rule.stretched()));
-            let meters = RuleMeters::new(rule.name(), settings.name.as_deref());
-            PreparedRule { meters, limits, stretched }
+            PreparedRule {
+                meters: RuleMeters::new(rule.name(), settings.name.as_deref()),
+                limits: of_limits(rule.limits()),
+                stretched: of_limits(rule.stretched()),
+            }
         };
         let each = rules.rules().iter().zip(rules.limit_names()).map(of).collect();
         let may_delay =
@@ -146,9 +148,10 @@ impl Prepared {
         };
         let places = || each.iter().map(|of| of.place);
         let (known, list) = last.list.get_or_init(|| (places().collect(), lasting(joined())));
-        match places().eq(known.iter().copied()) {
-            true => Some(list.clone()),
-            false => HeaderValue::try_from(joined()).ok(),
+        if places().eq(known.iter().copied()) {
+            Some(list.clone())
+        } else {
+            HeaderValue::try_from(joined()).ok()
         }
     }
 
@@ -166,9 +169,13 @@ impl PreparedLimit {
         let quota = limiter.quota().map(|quota| (quota.count() as u64, up(quota.per())));
         let (count, window) = quota.unwrap_or_default();
         let in_list = draft::name_in_list(&name);
-        let policy = lasting(draft::policy(&in_list, count, window, unit));
-        let quota = quota.map(|_| lasting(count.to_string()));
-        let (item, list) = (draft::item(&in_list), OnceLock::new());
-        PreparedLimit { name, quota, waiting: waiting(limiter), item, policy, list }
+        PreparedLimit {
+            name,
+            quota: quota.map(|_| lasting(count.to_string())),
+            waiting: waiting(limiter),
+            item: draft::item(&in_list),
+            policy: lasting(draft::policy(&in_list, count, window, unit)),
+            list: OnceLock::new(),
+        }
     }
 }

@@ -34,8 +34,13 @@ pub(super) type KeyHashes = SmallVec<[u64; 2]>;
 
 impl Queue {
     pub(super) fn new(seats: usize, of_one_key: usize) -> Self {
-        let (taken, waiting) = (Mutex::default(), AtomicUsize::new(0));
-        Queue { seats, of_one_key, taken, waiting, hasher: RandomState::new() }
+        Queue {
+            seats,
+            of_one_key,
+            taken: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+            hasher: RandomState::new(),
+        }
     }
 
     /// The number of waiting requests.
@@ -51,8 +56,9 @@ impl Queue {
     /// Takes a seat for a request with these keys, if there is one and none of the keys has its share.
     pub(super) fn reserve(self: &Arc<Self>, keys: KeyHashes) -> Option<Seat> {
         let mut taken = self.taken();
-        let of = |key| taken.by_key.get(key).copied().unwrap_or(0);
-        if taken.all >= self.seats || keys.iter().any(|key| of(key) >= self.of_one_key) {
+        let has_its_share =
+            |key| taken.by_key.get(key).is_some_and(|&seats| seats >= self.of_one_key);
+        if taken.all >= self.seats || keys.iter().any(has_its_share) {
             return None;
         }
         taken.all += 1;

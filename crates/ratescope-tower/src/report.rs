@@ -35,8 +35,12 @@ pub(super) struct LogSampler {
 
 impl LogSampler {
     pub(super) fn new(per_second: u64) -> Self {
-        let (second, seen) = (AtomicI64::new(i64::MIN), AtomicU64::new(0));
-        LogSampler { per_second, second, seen, passed_over: AtomicU64::new(0) }
+        LogSampler {
+            per_second,
+            second: AtomicI64::new(i64::MIN),
+            seen: AtomicU64::new(0),
+            passed_over: AtomicU64::new(0),
+        }
     }
 
     /// `Some` if an event of now is to be logged, with the number of events left out before. Threads that race at the
@@ -185,11 +189,14 @@ pub(super) fn unfit(rules: &Rules, settings: &LayerSettings) {
     for unmatched in settings.sources.unmatched(rules).into_iter().chain(unknown_limits) {
         tracing::warn!(target: "ratescope", layer = settings.name.as_deref(), "{unmatched}");
     }
+    if !settings.reserves {
+        return;
+    }
     let keeps = |rule: &&Rule| {
         let mut limits = rule.limits().iter().chain(rule.stretched());
         rule.cost().is_none() && limits.any(|limit| !limit.limiter.can_give_back())
     };
-    for rule in rules.rules().iter().filter(keeps).filter(|_| settings.reserves) {
+    for rule in rules.rules().iter().filter(keeps) {
         tracing::warn!(
             target: "ratescope",
             layer = settings.name.as_deref(),

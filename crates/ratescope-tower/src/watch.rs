@@ -117,8 +117,7 @@ impl Watch {
         reload: impl FnMut(&str, &str, Time) -> Reloaded + Send + 'static,
     ) -> Self {
         let known = Ok(text);
-        let (path, reload) = (path.into(), Box::new(reload));
-        Watch { path, reload, last: known.clone(), known }
+        Watch { path: path.into(), reload: Box::new(reload), last: known.clone(), known }
     }
 
     /// Reads the file. Puts its rules in force if they are new and equal to the last reading. Returns `None` if there

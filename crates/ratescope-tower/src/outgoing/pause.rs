@@ -48,9 +48,10 @@ impl Limiter for Pause {
     /// A shorter pause does not end a longer one.
     fn record(&self, pause: &mut [Time; 2], now: Time, seconds: f64, _allowed: bool) {
         let asked = Span::from_secs(seconds).unwrap_or(Span::ZERO);
-        *pause = match asked > self.reset_after(pause, now) {
-            true => [now, now.after(asked)],
-            false => as_of(now, *pause),
+        *pause = if asked > self.reset_after(pause, now) {
+            [now, now.after(asked)]
+        } else {
+            as_of(now, *pause)
         };
     }
 

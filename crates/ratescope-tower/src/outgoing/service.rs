@@ -5,6 +5,7 @@ use core::fmt;
 use core::future::{Future, poll_fn, ready};
 use core::pin::Pin;
 use core::task::{Context, Poll};
+use http::header::HOST;
 use http::{Method, Request, Response, Uri};
 use ratescope::clock::Clock;
 use ratescope::event::{Event, Fields};
@@ -78,7 +79,8 @@ where
     }
 
     fn call(&mut self, request: Request<Q>) -> Self::Future {
-        let (call, pace) = (Called::new(&request), self.pace.clone());
+        let call = Called::new(&request);
+        let pace = self.pace.clone();
         let now = pace.clock.now();
         if pace.limits.pass(&call, now, pace.waiting.cost, Span::ZERO).is_ok() {
             let response = self.inner.call(request);
@@ -115,7 +117,8 @@ impl Limits {
 impl<C: Clock> Pace<C> {
     /// Waits until the call is allowed, and counts it.
     async fn until_allowed(&self, call: &Called) -> Result<(), NotAllowed> {
-        let (clock, limits, waiting) = (&*self.clock, &self.limits, self.waiting);
+        let Pace { limits, waiting, clock, .. } = self;
+        let (clock, waiting) = (&**clock, *waiting);
         let begin = clock.now();
         let counted = until(clock, waiting, |most| {
             let now = clock.now();
@@ -143,7 +146,8 @@ impl<C: Clock> Pace<C> {
         call: &Called,
         response: Result<Response<B>, E>,
     ) -> Result<Response<B>, CallError<E>> {
-        let (response, now) = (response.map_err(CallError::Call)?, self.clock.now());
+        let response = response.map_err(CallError::Call)?;
+        let now = self.clock.now();
         if let Some(pause) = pause::asked_for(response.status(), response.headers(), now) {
             let seconds = pause.min(self.longest_pause).secs();
             // A pause is neither negative nor NaN, so it is counted.
@@ -162,14 +166,16 @@ struct Called {
 
 impl Called {
     fn new<Q>(request: &Request<Q>) -> Self {
-        let (method, uri) = (request.method().clone(), request.uri().clone());
-        let host = || request.headers().get(http::header::HOST)?.to_str().ok();
-        let host = match uri.authority() {
+        let host = match request.uri().authority() {
             // Without the user's name and password.
             Some(authority) => authority.as_str().rsplit('@').next(),
-            None => host(),
+            None => request.headers().get(HOST).and_then(|host| host.to_str().ok()),
         };
-        Called { host: host.unwrap_or("").to_ascii_lowercase(), method, uri }
+        Called {
+            host: host.unwrap_or("").to_ascii_lowercase(),
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+        }
     }
 }
 

@@ -277,15 +277,12 @@ proptest! {
         forwarded in any::<bool>(),
     ) {
         let made_up: Vec<u8> = made_up.into_iter().filter(|b| *b >= 32 && *b != 127).collect();
-        let (proxies, name, seen) = match forwarded {
-            true => {
-                let seen = "for=198.51.100.9;proto=http, for=\"10.0.0.2:80\"";
-                (Proxies::forwarded(networks()), "forwarded", seen)
-            }
-            false => {
-                let seen = "198.51.100.9, 10.0.0.2:80";
-                (Proxies::x_forwarded_for(networks()), "x-forwarded-for", seen)
-            }
+        let (proxies, name, seen) = if forwarded {
+            let seen = "for=198.51.100.9;proto=http, for=\"10.0.0.2:80\"";
+            (Proxies::forwarded(networks()), "forwarded", seen)
+        } else {
+            let seen = "198.51.100.9, 10.0.0.2:80";
+            (Proxies::x_forwarded_for(networks()), "x-forwarded-for", seen)
         };
         let joined = [&made_up[..], seen.as_bytes()].join(&b", "[..]);
         let sent: Vec<&[u8]> =
