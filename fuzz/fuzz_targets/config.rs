@@ -7,6 +7,6 @@ fuzz_target!(|text: &str| {
     if let Ok(config) = ratescope_lab::config::read(text)
         && let Ok(policy) = config.policy()
     {
-        let _ = config.target.configure_for(&policy, config.addresses);
+        let _ = config.target.configure_for(&policy, config.addresses, None);
     }
 });

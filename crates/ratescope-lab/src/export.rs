@@ -150,30 +150,21 @@ impl Target {
         Target::Fail2ban,
     ];
 
-    /// Writes `policy` in the syntax of the target, where each address is a client.
+    /// Writes `policy` in the syntax of the target, where each address is a client and each event costs 1.
     ///
     /// # Errors
     /// When the target cannot express it.
     pub fn configure(self, policy: &Policy) -> Result<Configuration, CannotSay> {
-        self.configure_for(policy, Addresses::default())
+        self.configure_for(policy, Addresses::default(), None)
     }
 
-    /// Writes `policy` in the syntax of the target, for clients whose addresses are counted as `addresses`
-    /// says.
+    /// Writes `policy` in the syntax of the target, for clients whose addresses are counted as `addresses` says, and
+    /// for events that cost the value of the field `cost`, if there is one. Only Exim counts costs; for other targets
+    /// each event costs 1.
     ///
     /// # Errors
     /// When the target cannot express it.
     pub fn configure_for(
-        self,
-        policy: &Policy,
-        addresses: Addresses,
-    ) -> Result<Configuration, CannotSay> {
-        self.configure_costs(policy, addresses, None)
-    }
-
-    /// As [`configure_for`](Self::configure_for), for events that cost the value of a field, if one is given. Only Exim
-    /// counts costs; for other targets each event costs 1.
-    pub(crate) fn configure_costs(
         self,
         policy: &Policy,
         addresses: Addresses,

@@ -1,6 +1,7 @@
 //! Configuration of statements and blocks in braces: that of nginx, Caddy and nftables.
 
 use super::{DEEPEST, Remark};
+use std::mem;
 
 /// Where a statement ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -72,88 +73,123 @@ enum Token {
 /// When quotes or braces are not balanced, or blocks nest too deep.
 pub(super) fn read(text: &str, ends: Ends) -> Result<Vec<Statement>, Remark> {
     let mut tokens = Tokens { rest: text, line: 1, ends };
-    let mut open: Vec<Statement> = Vec::new();
-    let mut done: Vec<Statement> = Vec::new();
-    let mut now = Statement::default();
-    // Braces within a statement, as in `update @set { ip saddr }`.
-    let mut inner = 0usize;
+    let mut reading = Reading::default();
     let mut next = tokens.next()?;
     while let Some((line, token)) = next.take() {
         next = tokens.next()?;
         let is_last = matches!(next, None | Some((_, Token::Newline)));
-        let is_first = now.words.is_empty();
-        let mut finish = |now: &mut Statement| {
-            if !now.words.is_empty() {
-                done.push(std::mem::take(now));
-            }
-        };
+        let is_within = reading.braces > 0;
         match token {
-            Token::Newline if ends == Ends::Semicolon => {}
-            Token::Newline if inner == 0 => finish(&mut now),
-            Token::Newline => {}
-            Token::Semicolon if inner == 0 => finish(&mut now),
-            Token::Semicolon => now.words.push(";".to_owned()),
-            Token::Brace('{') if inner == 0 && ends.opens(&now.words, is_last) => {
-                if open.len() >= DEEPEST {
-                    return Err(wrong(
-                        line,
-                        format!("more than {DEEPEST} blocks within each other"),
-                    ));
-                }
-                let lua = now.word(0).ends_with("_by_lua_block");
-                now.line = if is_first { line } else { now.line };
-                now.block = std::mem::take(&mut done);
-                open.push(std::mem::take(&mut now));
-                if lua && ends == Ends::Semicolon {
-                    // The block is a program. `next` is its first word.
+            Token::Newline if ends == Ends::Semicolon || is_within => {}
+            Token::Newline => reading.finish(),
+            Token::Semicolon if is_within => reading.add(line, ";".to_owned()),
+            Token::Semicolon => reading.finish(),
+            Token::Brace('{') if !is_within && ends.opens(&reading.now.words, is_last) => {
+                let is_program =
+                    ends == Ends::Semicolon && reading.now.word(0).ends_with("_by_lua_block");
+                reading.open_block(line)?;
+                if is_program {
+                    // `next` is its first word.
                     tokens.skip_block(matches!(next, Some((_, Token::Brace('}')))), line)?;
                     next = Some((tokens.line, Token::Brace('}')));
                 }
             }
-            Token::Brace('{') => {
-                now.line = if is_first { line } else { now.line };
-                inner += 1;
-                if inner > DEEPEST {
-                    return Err(wrong(
-                        line,
-                        format!("more than {DEEPEST} braces within each other"),
-                    ));
-                }
-                now.words.push("{".to_owned());
-            }
-            Token::Brace(_) if inner > 0 => {
-                inner -= 1;
-                now.words.push("}".to_owned());
-            }
-            Token::Brace(_) => {
-                finish(&mut now);
-                let Some(mut closed) = open.pop() else {
-                    return Err(wrong(line, "a brace closes no block".to_owned()));
-                };
-                // `block` held the statements before the block.
-                let before = std::mem::take(&mut closed.block);
-                closed.block = std::mem::replace(&mut done, before);
-                done.push(closed);
-            }
-            Token::Word(word) => {
-                now.line = if is_first { line } else { now.line };
-                now.words.push(word);
-            }
+            Token::Brace('{') => reading.open_brace(line)?,
+            Token::Brace(_) if is_within => reading.close_brace(line),
+            Token::Brace(_) => reading.close_block(line)?,
+            Token::Word(word) => reading.add(line, word),
         }
     }
-    if let Some(open) = open.last() {
-        return Err(wrong(open.line, "its block is not closed".to_owned()));
-    }
-    if inner > 0 {
-        return Err(wrong(now.line, "a brace in it is not closed".to_owned()));
-    }
-    if !now.words.is_empty() {
-        if ends == Ends::Semicolon {
-            return Err(wrong(now.line, "a semicolon is missing".to_owned()));
+    reading.end(ends)
+}
+
+/// What was read of a text so far.
+#[derive(Default)]
+struct Reading {
+    /// The open blocks, the innermost last.
+    open: Vec<Open>,
+    /// The finished statements of the innermost block.
+    done: Vec<Statement>,
+    /// The statement that is not finished.
+    now: Statement,
+    /// The open braces within it, as in `update @set { ip saddr }`.
+    braces: usize,
+}
+
+/// An open block.
+struct Open {
+    head: Statement,
+    /// The statements before the block.
+    before: Vec<Statement>,
+}
+
+impl Reading {
+    /// Adds a word to the statement, which is in the line of its first word.
+    fn add(&mut self, line: usize, word: String) {
+        if self.now.words.is_empty() {
+            self.now.line = line;
         }
-        done.push(now);
+        self.now.words.push(word);
     }
-    Ok(done)
+
+    /// Ends the statement, if it has begun.
+    fn finish(&mut self) {
+        if !self.now.words.is_empty() {
+            self.done.push(mem::take(&mut self.now));
+        }
+    }
+
+    fn open_block(&mut self, line: usize) -> Result<(), Remark> {
+        if self.open.len() >= DEEPEST {
+            return Err(wrong(line, format!("more than {DEEPEST} blocks within each other")));
+        }
+        if self.now.words.is_empty() {
+            self.now.line = line;
+        }
+        let head = mem::take(&mut self.now);
+        let before = mem::take(&mut self.done);
+        self.open.push(Open { head, before });
+        Ok(())
+    }
+
+    fn close_block(&mut self, line: usize) -> Result<(), Remark> {
+        self.finish();
+        let Some(Open { head, before }) = self.open.pop() else {
+            return Err(wrong(line, "a brace closes no block".to_owned()));
+        };
+        let block = mem::replace(&mut self.done, before);
+        self.done.push(Statement { block, ..head });
+        Ok(())
+    }
+
+    fn open_brace(&mut self, line: usize) -> Result<(), Remark> {
+        if self.braces >= DEEPEST {
+            return Err(wrong(line, format!("more than {DEEPEST} braces within each other")));
+        }
+        self.braces += 1;
+        self.add(line, "{".to_owned());
+        Ok(())
+    }
+
+    fn close_brace(&mut self, line: usize) {
+        self.braces -= 1;
+        self.add(line, "}".to_owned());
+    }
+
+    /// All statements, at the end of the text.
+    fn end(mut self, ends: Ends) -> Result<Vec<Statement>, Remark> {
+        if let Some(Open { head, .. }) = self.open.last() {
+            return Err(wrong(head.line, "its block is not closed".to_owned()));
+        }
+        if self.braces > 0 {
+            return Err(wrong(self.now.line, "a brace in it is not closed".to_owned()));
+        }
+        if ends == Ends::Semicolon && !self.now.words.is_empty() {
+            return Err(wrong(self.now.line, "a semicolon is missing".to_owned()));
+        }
+        self.finish();
+        Ok(self.done)
+    }
 }
 
 /// Visits all statements, each with its enclosing statements, the outermost first.

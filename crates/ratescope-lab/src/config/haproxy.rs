@@ -464,17 +464,16 @@ fn found(
     })?;
     let period = span(period, UNITS, "its period")?;
     let than = whole(compared.than, "what it compares with")?;
-    let of_all = match (compared.by, than) {
-        ("gt", than) => Ok(than),
-        (_, 0) => Err("ge 0 refuses everything"),
-        (_, than) => Ok(than - 1),
+    let counts_allowed =
+        compared.rate == "gpc0_rate" && counts_passed(index, rule, compared.counter)?;
+    // The count of allowed requests is compared before the request is counted, that of all requests after it.
+    let most = match (compared.by, counts_allowed) {
+        ("gt", true) => than.saturating_add(1),
+        ("gt", false) | (_, true) => than,
+        (_, false) if than == 0 => return Err("ge 0 refuses everything".to_owned()),
+        (_, false) => than - 1,
     };
-    let (most, allowed) = match compared.rate {
-        "gpc0_rate" if counts_passed(index, rule, compared.counter)? => {
-            (if compared.by == "gt" { than.saturating_add(1) } else { than }, " allowed")
-        }
-        _ => (of_all?, ""),
-    };
+    let allowed = if counts_allowed { " allowed" } else { "" };
     if !compared.counts.is_empty() {
         config.remark(
             rule.number,

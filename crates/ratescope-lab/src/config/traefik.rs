@@ -38,7 +38,8 @@ impl Setting {
         path: impl IntoIterator<Item = &'a str>,
         value: &str,
     ) -> Option<Setting> {
-        let (mut name, mut key) = (None, "");
+        let mut name = None;
+        let mut key = "";
         for next in path {
             // A middleware or a router may be called so, too.
             if name.is_none() && next.eq_ignore_ascii_case("ratelimit") && !SECTIONS.contains(&key)

@@ -229,8 +229,8 @@ impl Choices {
         addresses: Addresses,
     ) -> Result<(String, Vec<String>), String> {
         let policy = Policy::from(Limit { limiter: limiter.clone(), per: per.clone(), name: None });
-        let written =
-            self.target.configure_costs(&policy, addresses, self.reading.field_of_costs());
+        let cost = self.reading.field_of_costs();
+        let written = self.target.configure_for(&policy, addresses, cost);
         let written = written.map_err(|error| error.to_string())?;
         Ok((written.text, [written.warnings, self.notes(limiter, per)].concat()))
     }

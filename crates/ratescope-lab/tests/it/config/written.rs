@@ -9,11 +9,11 @@ use ratescope_lab::export::{Addresses, Target};
 
 /// Reads what was written; `false` if the policy can't be written.
 fn is_read_back(target: Target, policy: &Policy, addresses: Addresses) -> bool {
-    let Ok(written) = target.configure_for(policy, addresses) else { return false };
+    let Ok(written) = target.configure_for(policy, addresses, None) else { return false };
     let config = read(&written.text);
     assert_eq!(config.target, target, "{}", written.text);
     let again = config.policy().unwrap();
-    let written_again = target.configure_for(&again, config.addresses).unwrap();
+    let written_again = target.configure_for(&again, config.addresses, None).unwrap();
     assert_eq!(
         without_description(&written_again.text),
         without_description(&written.text),
@@ -45,7 +45,7 @@ fn every_key_is_read_back() {
                     assert!(known.contains(&key));
                 }
                 let limit = &policy.limits()[0];
-                let Ok(written) = target.configure_for(&policy, addresses) else { continue };
+                let Ok(written) = target.configure_for(&policy, addresses, None) else { continue };
                 let found = &read(&written.text).found[0];
                 // A bucket is written as the server's own.
                 assert!(
@@ -164,7 +164,7 @@ proptest! {
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<char>()), 1..4),
     ) {
         let policy: Policy = policy.parse().unwrap();
-        if let Ok(written) = target.configure_for(&policy, ADDRESSES[addresses]) {
+        if let Ok(written) = target.configure_for(&policy, ADDRESSES[addresses], None) {
             let mut chars: Vec<char> = written.text.chars().collect();
             for (at, c) in damage {
                 let at = at.index(chars.len());

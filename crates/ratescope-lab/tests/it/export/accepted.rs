@@ -23,7 +23,7 @@ fn texts(target: Target) -> Vec<(String, String)> {
     for (n, addresses) in ADDRESSES.into_iter().enumerate() {
         for key in keys() {
             let policy: Policy = format!("{limiter} per {key}").parse().unwrap();
-            let Ok(written) = target.configure_for(&policy, addresses) else { continue };
+            let Ok(written) = target.configure_for(&policy, addresses, None) else { continue };
             if !texts.iter().any(|(_, text)| *text == written.text) {
                 // Envoy knows its configuration by this end of a name.
                 texts.push((format!("{target}-{n}-{key}.yaml"), written.text));

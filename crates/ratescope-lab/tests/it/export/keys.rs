@@ -51,7 +51,7 @@ fn a_server_is_asked_only_for_keys_that_it_has() {
         for key in keys() {
             let policy: Policy = format!("{limiter} per {key}").parse().unwrap();
             for addresses in ADDRESSES {
-                let written = target.configure_for(&policy, addresses);
+                let written = target.configure_for(&policy, addresses, None);
                 // It reads no headers, and so knows nobody behind a proxy.
                 let hidden = [Target::Nftables, Target::Fail2ban].contains(&target)
                     && key == "ip"
@@ -114,7 +114,8 @@ fn a_client_behind_a_proxy_is_found() {
 /// What a server writes for a limiter per `per`, and its warnings.
 fn written(target: &str, policy: &str, ipv6_prefix: u8, forwarded: bool) -> (String, String) {
     let (target, policy): (Target, Policy) = (target.parse().unwrap(), policy.parse().unwrap());
-    let written = target.configure_for(&policy, Addresses { ipv6_prefix, forwarded }).unwrap();
+    let written =
+        target.configure_for(&policy, Addresses { ipv6_prefix, forwarded }, None).unwrap();
     (written.text, written.warnings.join("\n"))
 }
 
