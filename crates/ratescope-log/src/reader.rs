@@ -156,32 +156,10 @@ impl Reader {
         if let Some((name, _)) = cost.as_ref().filter(|(name, _)| !shape.has_column(name)) {
             check_field(name, shape.fields())?;
         }
-        let parser = match &shape.form {
-            LogForm::Combined(beside) => {
-                Parser::Clf(Written { beside: *beside, many_peers: shape.many_peers })
-            }
-            LogForm::Json { only_requests } => {
-                let mut json = Json::new(options.aliases.clone());
-                json.only_requests = *only_requests;
-                Parser::Json(Box::new(json))
-            }
-            LogForm::Exim(events) => Parser::Exim(*events),
-            LogForm::Syslog => {
-                let mut attempts = Attempts::default();
-                attempts.left_out = shape.left_out;
-                Parser::Logins { messages: options.filter.messages.clone(), attempts }
-            }
-            LogForm::Columns(layout) => {
-                let mut rows = Rows::new(Arc::clone(layout));
-                rows.many_peers = shape.many_peers;
-                Parser::Columns(rows)
-            }
-            LogForm::Csv(columns) => Parser::Csv(Box::new(Csv::new(columns.clone()))),
-        };
         let work = Work {
             layers: Layers::new(&shape.wrappers),
             program: shape.program.clone(),
-            parser,
+            parser: Parser::new(shape, options),
             stamps: Stamps::new(options.year, options.unit),
             filter: options.filter.clone(),
             cost,
@@ -298,52 +276,29 @@ impl Work {
         line: &str,
         on_event: &mut dyn FnMut(&Record<'_>),
     ) -> Result<(), Option<Reason>> {
-        let Work { stamps, counts, .. } = self;
         let mut envelope = Envelope::default();
         let mut inner = line;
+        // Other programs may write anything to the same log, so their lines are never problems. Logins are read from
+        // the lines of many programs.
         let mut is_other = false;
         if !self.layers.is_empty() {
             let Some(peeled) = self.layers.peel(line) else {
                 return Err(self.layers.missing().map(Into::into));
             };
             (envelope, inner) = peeled;
-            is_other = envelope.program != self.program;
+            is_other =
+                envelope.program != self.program && !matches!(self.parser, Parser::Logins { .. });
         }
-        // Other programs may write anything to the same log, so their lines are never problems.
-        let wrong = |problem: Reason| Some(problem).filter(|_| !is_other);
-        let mut times = envelope.times.unwrap_or(1);
-        let read = match &mut self.parser {
-            Parser::Clf(form) => {
-                let read = clf::read(inner, *form, stamps);
-                let (instant, clf) = read.ok_or_else(|| wrong(clf::problem(inner)))?;
-                Some((instant, Found::Clf(clf)))
-            }
-            Parser::Exim(events) => {
-                let outer = envelope.instant(stamps);
-                let read = exim::read(inner, outer, stamps, *events).map_err(wrong)?;
-                read.map(|(instant, exim)| (instant, Found::Exim(exim)))
-            }
-            Parser::Logins { messages, attempts } => {
-                let login =
-                    logins::read(envelope, inner, stamps, messages, attempts).map_err(Some)?;
-                login.map(|(instant, login)| {
-                    times = login.times;
-                    (instant, Found::Login(login))
-                })
-            }
-            Parser::Json(json) => {
-                let outer = envelope.instant(stamps);
-                in_table(json.read(inner, stamps, outer).map_err(wrong)?)
-            }
-            Parser::Columns(rows) => {
-                let outer = envelope.instant(stamps);
-                in_table(rows.read(inner, stamps, outer).map_err(wrong)?)
-            }
-            Parser::Csv(csv) => in_table(csv.read(line, stamps).map_err(wrong)?),
-        };
+        let read = self.parser.read(envelope, inner, &mut self.stamps);
+        let read = read.map_err(|problem| if is_other { None } else { Some(problem) })?;
+        let counts = &mut self.counts;
         let Some((instant, found)) = read else {
             counts.others += u64::from(!line.trim().is_empty());
             return Ok(());
+        };
+        let times = match &found {
+            Found::Login(login) => login.times,
+            _ => envelope.times.unwrap_or(1),
         };
         let mut record = Record::new(number, instant, found, self.normal);
         if !self.filter.wants(&record) {
@@ -384,6 +339,69 @@ impl Work {
             self.counts.problems.push(unread);
         }
         Ok(())
+    }
+}
+
+impl Parser {
+    /// The parser of a log of this shape.
+    fn new(shape: &LogShape, options: &Options) -> Self {
+        match &shape.form {
+            LogForm::Combined(beside) => {
+                Parser::Clf(Written { beside: *beside, many_peers: shape.many_peers })
+            }
+            LogForm::Json { only_requests } => {
+                let mut json = Json::new(options.aliases.clone());
+                json.only_requests = *only_requests;
+                Parser::Json(Box::new(json))
+            }
+            LogForm::Exim(events) => Parser::Exim(*events),
+            LogForm::Syslog => {
+                let mut attempts = Attempts::default();
+                attempts.left_out = shape.left_out;
+                Parser::Logins { messages: options.filter.messages.clone(), attempts }
+            }
+            LogForm::Columns(layout) => {
+                let mut rows = Rows::new(Arc::clone(layout));
+                rows.many_peers = shape.many_peers;
+                Parser::Columns(rows)
+            }
+            LogForm::Csv(columns) => Parser::Csv(Box::new(Csv::new(columns.clone()))),
+        }
+    }
+
+    /// Reads a line without its wrappers, which are the `envelope`; `None` if it is not an event.
+    #[inline]
+    fn read<'a>(
+        &'a mut self,
+        envelope: Envelope<'a>,
+        line: &'a str,
+        stamps: &mut Stamps,
+    ) -> Result<Option<(Instant, Found<'a>)>, Reason> {
+        match self {
+            Parser::Clf(form) => {
+                let (instant, clf) =
+                    clf::read(line, *form, stamps).ok_or_else(|| clf::problem(line))?;
+                Ok(Some((instant, Found::Clf(clf))))
+            }
+            Parser::Exim(events) => {
+                let outer = envelope.instant(stamps);
+                let read = exim::read(line, outer, stamps, *events)?;
+                Ok(read.map(|(instant, exim)| (instant, Found::Exim(exim))))
+            }
+            Parser::Logins { messages, attempts } => {
+                let read = logins::read(envelope, line, stamps, messages, attempts)?;
+                Ok(read.map(|(instant, login)| (instant, Found::Login(login))))
+            }
+            Parser::Json(json) => {
+                let outer = envelope.instant(stamps);
+                Ok(in_table(json.read(line, stamps, outer)?))
+            }
+            Parser::Columns(rows) => {
+                let outer = envelope.instant(stamps);
+                Ok(in_table(rows.read(line, stamps, outer)?))
+            }
+            Parser::Csv(csv) => Ok(in_table(csv.read(line, stamps)?)),
+        }
     }
 }
 

@@ -31,7 +31,6 @@ const MOST_TIMES: u32 = 1000;
 /// address that stands for an IPv4 address becomes the IPv4 address, and any other is grouped by its /64, unless
 /// [`Options`](crate::Options) say otherwise. `path` has no query, and may be cut to its first segments.
 ///
-///
 /// # Times
 /// Time zones are respected; a time without a zone is UTC. A [`Layout`](crate::Layout) may have the form of a time as
 /// for `strftime`. For a log in whole seconds, [`Order`](crate::Order) spreads the events of a second over it; it also
