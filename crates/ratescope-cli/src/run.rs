@@ -297,6 +297,27 @@ fn options(args: &Args) -> Options {
         .processes(args.processes)
 }
 
+/// The secret of the hashes of secret fields.
+fn key_secret(args: &Args) -> Result<KeySecret, Box<dyn Error>> {
+    Ok(match &args.key_secret_file {
+        Some(path) => KeySecret::new(bounded::first_line(path)?.as_bytes()),
+        // Another process on the same Redis has to make the same hashes.
+        None if args.store.is_some() => KeySecret::EMPTY,
+        None => KeySecret::random(),
+    })
+}
+
+/// How the fields of requests are read.
+fn forms(args: &Args) -> Forms {
+    let mut forms = Forms {
+        keep_slashes: args.keep_slashes,
+        pass_doubtful: args.pass_doubtful_paths,
+        ..Forms::default()
+    };
+    forms.each.extend(args.form.iter().cloned());
+    forms
+}
+
 /// Warns of secret fields that are hashed without a secret.
 fn note_secrets(service: &Service, fields: &[(String, HeaderName)]) {
     let of_headers = fields.iter().any(|(_, header)| is_credential(header.as_str()));
@@ -316,28 +337,16 @@ async fn serve(
     states: States,
 ) -> Result<(), Box<dyn Error>> {
     let metrics = record()?;
-    let secret = match &args.key_secret_file {
-        Some(path) => KeySecret::new(bounded::first_line(path)?.as_bytes()),
-        // Another process on the same Redis has to make the same hashes.
-        None if args.store.is_some() => KeySecret::EMPTY,
-        None => KeySecret::random(),
-    };
-    let is_empty = secret == KeySecret::EMPTY;
-    let mut forms = Forms {
-        keep_slashes: args.keep_slashes,
-        pass_doubtful: args.pass_doubtful_paths,
-        ..Forms::default()
-    };
-    forms.each.extend(args.form.iter().cloned());
-    let service =
-        Service::with_probe(states, SystemClock, probe).with_key_secret(secret).reading(forms);
-    let service = Arc::new(service);
+    let secret = key_secret(args)?;
+    let has_secret = secret != KeySecret::EMPTY;
+    let service = Service::with_probe(states, SystemClock, probe);
+    let service = Arc::new(service.with_key_secret(secret).reading(forms(args)));
     service.follow(&args.rules)?;
     if args.check {
         return until_closed(check(&service));
     }
     log::begin(args.log)?;
-    if is_empty {
+    if !has_secret {
         note_secrets(&service, &args.field);
     }
     let mut signal = server::catch_signals()?;

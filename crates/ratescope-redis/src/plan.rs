@@ -216,67 +216,11 @@ pub(super) fn call(
     clock: TimeSource,
     now: Time,
 ) -> Option<Call> {
-    let mut keys = Few::<Vec<u8>>::new();
-    let mut groups = Few::<CallGroup>::new();
-    let mut places: Few<Few<usize>> = questions
-        .iter()
-        .map(|question| question.asks.iter().map(|_| usize::MAX).collect())
-        .collect();
-    // In the order of the script.
-    let mut limits = Few::<CallLimit>::new();
-    let mut repeated = false;
-    for q in 0..questions.len() {
-        if !questions[q].is_asked() {
-            continue;
-        }
-        for k in 0..questions[q].keys.len() {
-            let EventKey { key, group, begin } = questions[q].keys[k].clone();
-            let plan = Arc::clone(&questions[q].plan);
-            let own = plan.items(group).iter().map(|item| begin + item.place);
-            if let Some(first) = earlier(questions, q, &key) {
-                for (place, first_place) in own.zip(first.places) {
-                    let more = questions[q].asks.get(place)?.cost;
-                    questions[first.question].asks.get_mut(first_place)?.cost += more;
-                    places[q][place] = *places.get(first.question)?.get(first_place)?;
-                }
-                repeated = true;
-            } else {
-                for place in own {
-                    *places.get_mut(q)?.get_mut(place)? = limits.len();
-                    limits.push(CallLimit { question: q, place });
-                }
-                keys.push(key);
-                groups.push(CallGroup { question: q, group });
-            }
-        }
-    }
-    if repeated {
-        for q in 0..questions.len() {
-            for place in 0..questions[q].asks.len() {
-                if let Some(limit) = limits.get(places[q][place]) {
-                    let cost = questions[limit.question].asks[limit.place].cost;
-                    questions[q].asks[place].cost = cost;
-                }
-            }
-        }
-    }
-    let asked = limits.len();
-    let asked_keys = keys.len();
-    for (q, question) in questions.iter().enumerate().filter(|(_, one)| !one.is_asked()) {
-        for EventKey { key, group, begin } in &question.keys {
-            for item in question.plan.items(*group) {
-                let place = begin + item.place;
-                *places.get_mut(q)?.get_mut(place)? = limits.len();
-                limits.push(CallLimit { question: q, place });
-            }
-            keys.push(key.clone());
-            groups.push(CallGroup { question: q, group: *group });
-        }
-    }
-    if limits.is_empty() {
+    let order = Order::of(questions)?;
+    if order.limits.is_empty() {
         return None;
     }
-    let arguments = Arguments { questions, groups: &groups, asked_keys, limits: &limits };
+    let arguments = Arguments { questions, order: &order };
     let is_given = clock != TimeSource::Redis;
     let (script, numbers) = arguments.few(op, is_given).or_else(|| arguments.any(op, is_given))?;
     let mut operation = match op {
@@ -294,7 +238,99 @@ pub(super) fn call(
     let is_said = operation != "check" || clock.is_some();
     let operation = is_said.then(|| operation.into_bytes());
     let args = [Some(numbers), operation, clock].into_iter().flatten().collect();
+    let Order { keys, groups, asked, places, .. } = order;
     Some(Call { script, keys, args, groups, asked, places })
+}
+
+/// The keys and limits of all questions, in the order of the script: first those to ask, then those that only take back
+/// a cost.
+struct Order {
+    keys: Few<Vec<u8>>,
+    /// The limits at each key.
+    groups: Few<CallGroup>,
+    limits: Few<CallLimit>,
+    /// The number of limits to ask.
+    asked: usize,
+    /// The number of keys to ask.
+    asked_keys: usize,
+    /// For each limit in each question, its index among the limits.
+    places: Few<Few<usize>>,
+}
+
+impl Order {
+    /// The order for these questions. Questions that count at the same key get the sum of the costs.
+    fn of(questions: &mut [Question]) -> Option<Self> {
+        let mut order = Order::new(questions);
+        let mut repeated = false;
+        for q in 0..questions.len() {
+            if !questions[q].is_asked() {
+                continue;
+            }
+            for k in 0..questions[q].keys.len() {
+                let EventKey { key, group, begin } = questions[q].keys[k].clone();
+                let Some(first) = earlier(questions, q, &key) else {
+                    order.add(q, &questions[q], EventKey { key, group, begin })?;
+                    continue;
+                };
+                let plan = Arc::clone(&questions[q].plan);
+                let own = plan.items(group).iter().map(|item| begin + item.place);
+                for (place, first_place) in own.zip(first.places) {
+                    let more = questions[q].asks.get(place)?.cost;
+                    questions[first.question].asks.get_mut(first_place)?.cost += more;
+                    order.places[q][place] = *order.places.get(first.question)?.get(first_place)?;
+                }
+                repeated = true;
+            }
+        }
+        if repeated {
+            order.share_costs(questions);
+        }
+        order.asked = order.limits.len();
+        order.asked_keys = order.keys.len();
+        for (q, question) in questions.iter().enumerate().filter(|(_, one)| !one.is_asked()) {
+            for key in &question.keys {
+                order.add(q, question, key.clone())?;
+            }
+        }
+        Some(order)
+    }
+
+    fn new(questions: &[Question]) -> Self {
+        let unknown = |question: &Question| question.asks.iter().map(|_| usize::MAX).collect();
+        Order {
+            keys: Few::new(),
+            groups: Few::new(),
+            limits: Few::new(),
+            asked: 0,
+            asked_keys: 0,
+            places: questions.iter().map(unknown).collect(),
+        }
+    }
+
+    /// Adds a key of the question `q`, and the limits there.
+    fn add(&mut self, q: usize, question: &Question, key: EventKey) -> Option<()> {
+        let EventKey { key, group, begin } = key;
+        for item in question.plan.items(group) {
+            let place = begin + item.place;
+            *self.places.get_mut(q)?.get_mut(place)? = self.limits.len();
+            self.limits.push(CallLimit { question: q, place });
+        }
+        self.keys.push(key);
+        self.groups.push(CallGroup { question: q, group });
+        Some(())
+    }
+
+    /// Gives each question the cost of its limit's first question, which has the sum.
+    fn share_costs(&self, questions: &mut [Question]) {
+        for q in 0..questions.len() {
+            for place in 0..questions[q].asks.len() {
+                if let Some(limit) = self.limits.get(self.places[q][place]) {
+                    questions[q].asks[place].cost =
+                        questions[limit.question].asks[limit.place].cost;
+                }
+            }
+        }
+    }
 }
 
 /// An earlier question that counts at the same key, and the places of the limits there.
@@ -326,10 +362,7 @@ fn earlier(questions: &[Question], q: usize, key: &[u8]) -> Option<Earlier> {
 /// The arguments of a script.
 struct Arguments<'a> {
     questions: &'a [Question],
-    groups: &'a [CallGroup],
-    /// The number of keys to ask, before the keys that only take back a cost.
-    asked_keys: usize,
-    limits: &'a [CallLimit],
+    order: &'a Order,
 }
 
 impl Arguments<'_> {
@@ -346,17 +379,17 @@ impl Arguments<'_> {
             ask.is_plain() && !(at_once && delays())
         };
         // A shadow that is alone counts as if it could refuse.
-        let is_alone = self.limits.len() == 1 && !at_once;
+        let is_alone = self.order.limits.len() == 1 && !at_once;
         let is_few = question.intent == Intent::Count
-            && self.limits.len() <= A_FEW
+            && self.order.limits.len() <= A_FEW
             && (is_alone || question.asks.iter().all(is_plain));
         if !is_few {
             return None;
         }
         let mut keys = Few::new();
         let mut numbers = Vec::new();
-        let mut limits = self.limits.iter();
-        for at in self.groups {
+        let mut limits = self.order.limits.iter();
+        for at in &self.order.groups {
             let items = self.items(*at);
             keys.push(items.iter().map(|item| item.algorithm).collect());
             for (item, limit) in items.iter().zip(limits.by_ref()) {
@@ -369,7 +402,7 @@ impl Arguments<'_> {
 
     /// The script for any limits, and its arguments.
     fn any(&self, op: Op, is_given: bool) -> Option<(Arc<Script>, Vec<u8>)> {
-        let items = self.groups.iter().flat_map(|at| self.items(*at));
+        let items = self.order.groups.iter().flat_map(|at| self.items(*at));
         let mut algorithms: Few<&'static LuaAlgorithm> = items.map(|item| item.algorithm).collect();
         algorithms.sort_unstable_by_key(|algorithm| algorithm.name);
         algorithms.dedup();
@@ -377,11 +410,11 @@ impl Arguments<'_> {
             algorithms = algorithm::all().iter().collect();
             self.any_by(&algorithms, is_given)
         })?;
-        let mut out = u16::try_from(self.asked_keys).ok()?.to_le_bytes().to_vec();
-        let mut limits = self.limits.iter();
+        let mut out = u16::try_from(self.order.asked_keys).ok()?.to_le_bytes().to_vec();
+        let mut limits = self.order.limits.iter();
         let mut rules = 0u16;
         let mut rule = None;
-        for at in self.groups {
+        for at in &self.order.groups {
             let items = self.items(*at);
             let is_ring = items.iter().any(|item| item.algorithm.is_ring());
             out.push(if is_ring { 0 } else { u8::try_from(items.len()).ok()? });
@@ -409,7 +442,7 @@ impl Arguments<'_> {
         algorithms: &Few<&'static LuaAlgorithm>,
         is_given: bool,
     ) -> Option<Arc<Script>> {
-        let gives_back = self.asked_keys < self.groups.len();
+        let gives_back = self.order.asked_keys < self.order.groups.len();
         let limits = Limits::Any { algorithms: algorithms.clone(), gives_back };
         Script::for_purpose(&Purpose { is_given, limits })
     }

@@ -49,9 +49,12 @@ pub(super) fn in_two_steps(
     let now = event.time;
     let mut held = generation.hold(asked, event);
     let each = held.iter().zip(asked);
-    let outcomes = each.map(|(held, ask)| match generation.is_known(ask, role) {
-        true => held.peek(now, ask.cost),
-        false => generation.assumed(ask, held.limiter(), now),
+    let outcomes = each.map(|(held, ask)| {
+        if generation.is_known(ask, role) {
+            held.peek(now, ask.cost)
+        } else {
+            generation.assumed(ask, held.limiter(), now)
+        }
     });
     let outcomes: Few<Outcome> = outcomes.collect();
     let judged = AskedOutcomes { asked, outcomes: &outcomes };
@@ -82,37 +85,7 @@ pub(super) fn together(
     details: Details,
 ) -> Vec<Decision> {
     let generations = Part::once_each(parts, MemoryStore::whole_generation);
-    let mut each: Vec<Asked<'_>> = Vec::with_capacity(parts.len());
-    let mut keys: Vec<Key<'_>> = Vec::new();
-    // The first question at each key that counts there.
-    let mut first: Vec<Option<(usize, usize)>> = Vec::new();
-    for (p, (part, generation)) in parts.iter().zip(&generations).enumerate() {
-        let asks = generation.rules.ask(part.event, part.store.load());
-        let mut places = Few::new();
-        for (a, ask) in asks.iter().enumerate() {
-            let key = Key::new(generation.limit(ask), part.event);
-            let counts = part.intent == Intent::Count;
-            let known =
-                || keys.iter().zip(&first).position(|(one, by)| by.is_some() && one.is(&key));
-            let place = if counts && p > 0 { known() } else { None };
-            places.push(place.unwrap_or(keys.len()));
-            match place.and_then(|place| first[place]) {
-                Some((p, a)) => each[p].asks[a].cost += ask.cost,
-                None => {
-                    keys.push(key);
-                    first.push(counts.then_some((p, a)));
-                }
-            }
-        }
-        each.push(Asked { part, generation, asks, places, outcomes: Few::new() });
-    }
-    for p in 0..each.len() {
-        for a in 0..each[p].asks.len() {
-            if let Some((p_first, a_first)) = first[each[p].places[a]] {
-                each[p].asks[a].cost = each[p_first].asks[a_first].cost;
-            }
-        }
-    }
+    let Questions { mut each, keys, first } = Questions::new(parts, &generations);
     let mut held = Together::lock(keys);
     let mut all_pass = true;
     let mut waits = false;
@@ -145,31 +118,15 @@ pub(super) fn together(
             }
         }
     }
-    let decision = |mut one: Asked<'_>| {
-        let now = one.part.event.time;
-        if one.part.intent == Intent::GiveBack {
-            one.asks.iter_mut().for_each(|ask| ask.cost = 0.0);
-            one.outcomes = one.look(&mut held, role);
-        } else {
-            held.adapt(&one.places);
-        }
-        let state = |i: usize| Some(held.at(*one.places.get(i)?));
-        let quota = |i: usize| {
-            let (limiter, state) = state(i)?;
-            details.quotas.then(|| RawQuota::new(limiter, state, now))
-        };
-        let placed = one.judged().placed(|ask| one.generation.source(ask, role), quota);
-        let retry = details.retry && has_refused(&placed);
-        let retry = retry.then(|| {
-            policy::retry_after(now, |at| {
-                let firm = one.asks.iter().enumerate().filter(|(_, ask)| ask.is_firm());
-                let states = firm.filter_map(|(i, ask)| Some((state(i)?, ask.cost)));
-                states.map(move |((limiter, state), cost)| limiter.retry_after(state, at, cost))
-            })
-        });
-        Decision::with_outcomes(Arc::clone(&one.generation.rules), placed, retry)
-    };
-    each.into_iter().map(decision).collect()
+    each.into_iter().map(|one| one.decision(&mut held, role, details)).collect()
+}
+
+/// The questions about several events.
+struct Questions<'a> {
+    each: Vec<Asked<'a>>,
+    keys: Vec<Key<'a>>,
+    /// The first question at each key that counts there, by the indices of its event and of the question.
+    first: Vec<Option<(usize, usize)>>,
 }
 
 /// One of several events, with its questions.
@@ -182,15 +139,54 @@ struct Asked<'a> {
     outcomes: Few<Outcome>,
 }
 
+impl<'a> Questions<'a> {
+    /// The questions about these parts, each with the rules and states of its store. Questions that count at the same
+    /// key are about the sum of the costs.
+    fn new(parts: &'a [Part<'a, MemoryStore>], generations: &'a [Arc<Generation>]) -> Self {
+        let mut each: Vec<Asked<'_>> = Vec::with_capacity(parts.len());
+        let mut keys: Vec<Key<'_>> = Vec::new();
+        let mut first: Vec<Option<(usize, usize)>> = Vec::new();
+        for (p, (part, generation)) in parts.iter().zip(generations).enumerate() {
+            let asks = generation.rules.ask(part.event, part.store.load());
+            let mut places = Few::new();
+            for (a, ask) in asks.iter().enumerate() {
+                let key = Key::new(generation.limit(ask), part.event);
+                let counts = part.intent == Intent::Count;
+                let known =
+                    || keys.iter().zip(&first).position(|(one, by)| by.is_some() && one.is(&key));
+                let place = if counts && p > 0 { known() } else { None };
+                places.push(place.unwrap_or(keys.len()));
+                match place.and_then(|place| first[place]) {
+                    Some((p, a)) => each[p].asks[a].cost += ask.cost,
+                    None => {
+                        keys.push(key);
+                        first.push(counts.then_some((p, a)));
+                    }
+                }
+            }
+            each.push(Asked { part, generation, asks, places, outcomes: Few::new() });
+        }
+        for p in 0..each.len() {
+            for a in 0..each[p].asks.len() {
+                if let Some((p_first, a_first)) = first[each[p].places[a]] {
+                    each[p].asks[a].cost = each[p_first].asks[a_first].cost;
+                }
+            }
+        }
+        Questions { each, keys, first }
+    }
+}
+
 impl Asked<'_> {
     fn look(&self, held: &mut Together<'_>, role: Role) -> Few<Outcome> {
         let now = self.part.event.time;
         held.adapt(&self.places);
         let each = self.asks.iter().zip(&self.places).map(|(ask, place)| {
             let (limiter, state) = held.at(*place);
-            match self.generation.is_known(ask, role) {
-                true => limiter.peek(state, now, ask.cost),
-                false => self.generation.assumed(ask, limiter, now),
+            if self.generation.is_known(ask, role) {
+                limiter.peek(state, now, ask.cost)
+            } else {
+                self.generation.assumed(ask, limiter, now)
             }
         });
         each.collect()
@@ -203,6 +199,34 @@ impl Asked<'_> {
     /// True if all limits that can refuse it let it pass.
     fn passes(&self) -> bool {
         self.judged().passes(|ask| !ask.is_shadow)
+    }
+
+    /// The decision, after all events were counted.
+    fn decision(mut self, held: &mut Together<'_>, role: Role, details: Details) -> Decision {
+        let now = self.part.event.time;
+        if self.part.intent == Intent::GiveBack {
+            for ask in &mut self.asks {
+                ask.cost = 0.0;
+            }
+            self.outcomes = self.look(held, role);
+        } else {
+            held.adapt(&self.places);
+        }
+        let state = |i: usize| Some(held.at(*self.places.get(i)?));
+        let quota = |i: usize| {
+            let (limiter, state) = state(i)?;
+            details.quotas.then(|| RawQuota::new(limiter, state, now))
+        };
+        let placed = self.judged().placed(|ask| self.generation.source(ask, role), quota);
+        let retry = details.retry && has_refused(&placed);
+        let retry = retry.then(|| {
+            policy::retry_after(now, |at| {
+                let firm = self.asks.iter().enumerate().filter(|(_, ask)| ask.is_firm());
+                let states = firm.filter_map(|(i, ask)| Some((state(i)?, ask.cost)));
+                states.map(move |((limiter, state), cost)| limiter.retry_after(state, at, cost))
+            })
+        });
+        Decision::with_outcomes(Arc::clone(&self.generation.rules), placed, retry)
     }
 }
 
