@@ -19,7 +19,6 @@
 
 #![cfg(target_arch = "wasm32")]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
-#![warn(clippy::match_bool)]
 
 #[cfg(not(without_workers))]
 pub mod configuration;

@@ -28,7 +28,8 @@ const HEIGHT: f64 = 440.0;
 const STEP: Span = Span::micros(500_000);
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let (mut link, mut theme) = (None, Theme::Light);
+    let mut link = None;
+    let mut theme = Theme::Light;
     for arg in env::args().skip(1) {
         match arg.as_str() {
             "--dark" => theme = Theme::Dark,
@@ -50,7 +51,8 @@ fn picture(link: &str, theme: Theme) -> Result<String, Box<dyn Error>> {
 
 /// How a page looks at a run that has come to its end.
 fn at_its_end(scope: &Scope) -> Viewport<'static> {
-    let (right, window) = (scope.now(), scope.settings().common.window);
+    let right = scope.now();
+    let window = scope.settings().common.window;
     Viewport {
         size: [WIDTH, HEIGHT],
         right,
@@ -97,8 +99,10 @@ pub(crate) fn readme(theme: Theme) -> Result<String, Box<dyn Error>> {
     let panel = Mark::Rects { rects: vec![panel], fill: Fill::new(Ink::Panel, 1.0) };
     let [before, whole, resting] = [before, whole, resting]
         .map(|marks| svg::part(&[vec![panel.clone()], marks].concat(), theme));
-    let (drawn, margin) = (right + 1.0, WIDTH - right);
-    let (run, film) = (right - left, f64::from(pictures - 1) * HEIGHT);
+    let drawn = right + 1.0;
+    let margin = WIDTH - right;
+    let run = right - left;
+    let film = f64::from(pictures - 1) * HEIGHT;
     let moving = format!(
         r#"<style>
 @media (prefers-reduced-motion: no-preference) {{

@@ -23,7 +23,7 @@
 //!
 //! The time of a picture grows with its pixels, not with the events, and all that is kept has a bound that the caller
 //! can see. Where there are threads, tuning uses all processors; results do not depend on their number.
-#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::match_bool)]
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![warn(clippy::disallowed_methods)] // clippy.toml says which, and why.
 
 pub mod compare;

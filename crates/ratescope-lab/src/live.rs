@@ -118,8 +118,11 @@ impl Live {
             let known = place(name);
             places.push(known);
             let sums = known.and_then(|known| old.get(known)).map(|rule| rule.sums);
-            let (name, limits) = (name.to_owned(), limits.to_owned());
-            self.rules.push(ReportedRule { name, limits, sums: sums.unwrap_or_default() });
+            self.rules.push(ReportedRule {
+                name: name.to_owned(),
+                limits: limits.to_owned(),
+                sums: sums.unwrap_or_default(),
+            });
         }
         if places.iter().zip(0..).take(old.len()).all(|(place, i)| *place == Some(i)) {
             return;

@@ -258,9 +258,10 @@ impl Probe {
 
     /// The text of a key for viewers: its hash if keys are hidden, else at most [`LONGEST_KEY`] characters.
     fn text(&self, hash: u64, per: &Per, event: &Event<'_>) -> String {
-        match self.hides_keys {
-            true => format!("#{:08x}", hash >> 32),
-            false => shown(&per.key(event), LONGEST_KEY),
+        if self.hides_keys {
+            format!("#{:08x}", hash >> 32)
+        } else {
+            shown(&per.key(event), LONGEST_KEY)
         }
     }
 }

@@ -139,9 +139,13 @@ impl Routes {
             path => path,
         };
         let file = page::file(request.method(), path, request.headers());
-        let mut response = file.unwrap_or_else(|| match page::is_built() {
-            true => text(StatusCode::NOT_FOUND, "there is live.html\n"),
-            false => text(StatusCode::NOT_FOUND, "this program was built without the page\n"),
+        let mut response = file.unwrap_or_else(|| {
+            let why = if page::is_built() {
+                "there is live.html\n"
+            } else {
+                "this program was built without the page\n"
+            };
+            text(StatusCode::NOT_FOUND, why)
         });
         page::guard(path, response.headers_mut());
         response.headers_mut().insert(HERE, HeaderValue::from_static("1"));

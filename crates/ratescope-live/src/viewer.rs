@@ -55,8 +55,10 @@ impl Wanted {
         let watch = query.split('&').find_map(|part| part.strip_prefix("watch=")).and_then(hash);
         let last = last_event_id.and_then(|id| {
             let mut parts = id.split('.');
-            let (probe, second, event) = (parts.next()?, parts.next()?, parts.next());
-            Some((hash(probe)?, second.parse().ok()?, event.and_then(|event| event.parse().ok())))
+            let probe = hash(parts.next()?)?;
+            let second = parts.next()?.parse().ok()?;
+            let event = parts.next().and_then(|event| event.parse().ok());
+            Some((probe, second, event))
         });
         Wanted { watch, last }
     }

@@ -125,7 +125,8 @@ fn blocks(limiter: &AnyLimiter, bytes: &mut &[u8]) -> Option<Kept> {
 /// Reads a state as `bucket.lua` writes it.
 fn bucket(bytes: &mut &[u8]) -> Option<Kept> {
     const LARGE: f64 = (1u64 << 52) as f64;
-    let (at, content) = (double(bytes)?, double(bytes)?);
+    let at = double(bytes)?;
+    let content = double(bytes)?;
     let kept = |at: f64, content: f64, part, of| {
         Kept::filled(Time::from_micros(at as i64), content as u64, part, of)
     };
@@ -134,8 +135,8 @@ fn bucket(bytes: &mut &[u8]) -> Option<Kept> {
     }
     let content = -1.0 - content;
     if at < 0.0 {
-        let (part, of) = (double(bytes)? as u64, double(bytes)? as u64);
-        kept(-1.0 - at, content, part, of)
+        let [part, of] = [double(bytes)?, double(bytes)?];
+        kept(-1.0 - at, content, part as u64, of as u64)
     } else if content < LARGE {
         let [part, of] = [take(bytes)?, take(bytes)?].map(u16::from_le_bytes);
         kept(at, content, part.into(), of.into())

@@ -247,9 +247,10 @@ pub(super) fn report<T>(permit: &Permit, answer: &Result<T, Failure>) {
         Err(Failure::Over(_)) => true,
         Err(Failure::Crowded(_)) => return,
     };
-    match has_failed {
-        true => permit.failed(std::time::Instant::now()),
-        false => permit.succeeded(),
+    if has_failed {
+        permit.failed(std::time::Instant::now());
+    } else {
+        permit.succeeded();
     }
 }
 

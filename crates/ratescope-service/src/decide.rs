@@ -89,9 +89,14 @@ impl<'a> Listed<'a> {
 
     /// A key made from its entries and the limit that it brings along. Secrets are hashed.
     fn text(&self, rules: &Rules, limit: &str) -> String {
-        let entry = |(key, value): &(&str, &str)| match rules.is_secret(key) || is_credential(key) {
-            true => format!(",{}={}", escaped(key), rules.key_secret().hashed(value)),
-            false => format!(",{}={}", escaped(key), escaped(value)),
+        let entry = |(key, value): &(&str, &str)| {
+            let is_secret = rules.is_secret(key) || is_credential(key);
+            let value = if is_secret {
+                rules.key_secret().hashed(value)
+            } else {
+                escaped(value).to_string()
+            };
+            format!(",{}={value}", escaped(key))
         };
         let entries: String = self.entries.iter().map(entry).collect();
         format!("{},{limit}{entries}", escaped(rules.domain()))

@@ -215,24 +215,24 @@ impl<C: Clock> Service<C> {
                 let content = read(&path);
                 let problem = before.and_then(|file| file.problem.clone());
                 // A half-written file is not taken.
-                let followed = match before.is_some_and(|file| file.content == content) {
-                    false => Followed { problem, ..Followed::new(path, Some(folder), content) },
-                    true => {
-                        let (followed, begun) =
-                            self.begin(path.clone(), Some(folder), content, &mut files.each);
-                        match (begun, &followed.problem) {
-                            (Ok(None), _) => changes.push(Changed::Added(path)),
-                            (Ok(Some((from, reloaded))), _) => {
-                                changes.push(Changed::Renamed(from, path, reloaded));
-                            }
-                            // One problem is reported once.
-                            (Err(_), Some(why)) if problem.as_ref() != Some(why) => {
-                                changes.push(Changed::Wrong(path, why.clone()));
-                            }
-                            (Err(_), _) => {}
+                let is_settled = before.is_some_and(|file| file.content == content);
+                let followed = if is_settled {
+                    let (followed, begun) =
+                        self.begin(path.clone(), Some(folder), content, &mut files.each);
+                    match (begun, &followed.problem) {
+                        (Ok(None), _) => changes.push(Changed::Added(path)),
+                        (Ok(Some((from, reloaded))), _) => {
+                            changes.push(Changed::Renamed(from, path, reloaded));
                         }
-                        followed
+                        // One problem is reported once.
+                        (Err(_), Some(why)) if problem.as_ref() != Some(why) => {
+                            changes.push(Changed::Wrong(path, why.clone()));
+                        }
+                        (Err(_), _) => {}
                     }
+                    followed
+                } else {
+                    Followed { problem, ..Followed::new(path, Some(folder), content) }
                 };
                 match place {
                     Some(place) => files.each[place] = followed,

@@ -28,11 +28,10 @@ impl<C: Clock> Api<C> {
             Some(&calls @ 1..) => self.calls.check_key_with(&Gcra::per_minute(calls), customer),
             _ => self.calls.check_key(customer),
         };
-        match checked.is_allowed() {
-            true => format!("{customer}: {} left", checked.remaining().floor()),
-            false => {
-                format!("{customer}: again in {:?}", checked.retry_after().unwrap_or_default())
-            }
+        if checked.is_allowed() {
+            format!("{customer}: {} left", checked.remaining().floor())
+        } else {
+            format!("{customer}: again in {:?}", checked.retry_after().unwrap_or_default())
         }
     }
 }

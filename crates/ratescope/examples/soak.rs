@@ -88,12 +88,11 @@ fn soak(limiter: &str) {
                 // The one that keeps to half of its limit.
                 if second % 2 == 0 {
                     let second = (hour * 3600 + second) as u64;
-                    match send("polite", 1.0) {
-                        true => refused_since = None,
-                        false => {
-                            let since = *refused_since.get_or_insert(second);
-                            assert!(second - since <= LONGEST, "{limiter}: locked out at {second}");
-                        }
+                    if send("polite", 1.0) {
+                        refused_since = None;
+                    } else {
+                        let since = *refused_since.get_or_insert(second);
+                        assert!(second - since <= LONGEST, "{limiter}: locked out at {second}");
                     }
                 }
                 for i in 0..SENDERS {

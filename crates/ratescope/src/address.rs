@@ -118,14 +118,21 @@ fn is_port(text: &str) -> bool {
 /// Reads an IPv6 address of eight groups of digits, the usual form; `None` for an address with `::`. The parser of std
 /// takes five times as long.
 fn in_full(text: &str) -> Option<Ipv6Addr> {
-    let (mut groups, mut place, mut digits) = ([0u16; 8], 0, 0);
+    let mut groups = [0u16; 8];
+    let mut place = 0;
+    let mut digits = 0;
     for byte in text.bytes() {
         if byte == b':' {
-            (place, digits) = (place + 1, if digits > 0 { 0 } else { return None });
+            if digits == 0 {
+                return None;
+            }
+            place += 1;
+            digits = 0;
         } else {
             let digit = char::from(byte).to_digit(16)? as u16;
             let group = groups.get_mut(place).filter(|_| digits < 4)?;
-            (*group, digits) = (*group << 4 | digit, digits + 1);
+            *group = *group << 4 | digit;
+            digits += 1;
         }
     }
     (place == 7 && digits > 0).then(|| Ipv6Addr::from(groups))

@@ -9,9 +9,10 @@
 //! let users = RateLimiter::keyed(Gcra::per_second(10).with_burst(20), 100_000);
 //!
 //! let checked = users.check_key("ann");
-//! match checked.is_allowed() {
-//!     true => println!("hello, ann; {} left", checked.remaining()),
-//!     false => println!("try again in {:?}", checked.retry_after()),
+//! if checked.is_allowed() {
+//!     println!("hello, ann; {} left", checked.remaining());
+//! } else {
+//!     println!("try again in {:?}", checked.retry_after());
 //! }
 //! # assert!(checked.is_allowed());
 //! ```

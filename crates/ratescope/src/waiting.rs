@@ -275,9 +275,10 @@ pub async fn until_allowed(
         let event = Event { time: clock.now(), cost: waiting.cost, fields };
         // Limits that can give back do not count refused events, so they are asked in one step.
         let is_counted = store.can_give_back(&event);
-        let mut decision = match is_counted {
-            true => store.check_async(&event, details.at_once()).await,
-            false => look(store, &event, details).await,
+        let mut decision = if is_counted {
+            store.check_async(&event, details.at_once()).await
+        } else {
+            look(store, &event, details).await
         };
         match decision.wait() {
             Some(wait) if wait > most => {

@@ -94,11 +94,11 @@ impl Tail {
 
 /// Opens a file; `None` if it is not there.
 fn open(path: &Path) -> io::Result<Option<Handle>> {
-    let file = fs::metadata(path).and_then(|metadata| match metadata.is_file() {
-        true => Handle::from_path(path),
-        false => Err(io::Error::other(
-            "it is not a regular file; pipe it to standard input to follow it",
-        )),
+    let file = fs::metadata(path).and_then(|metadata| {
+        if metadata.is_file() {
+            return Handle::from_path(path);
+        }
+        Err(io::Error::other("it is not a regular file; pipe it to standard input to follow it"))
     });
     match file {
         // The file may have been renamed between the two calls above.

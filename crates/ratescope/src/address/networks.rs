@@ -55,10 +55,10 @@ impl fmt::Display for Networks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, network) in self.0.iter().enumerate() {
             let comma = if i == 0 { "" } else { ", " };
-            let whole = network.prefix_len() == network.max_prefix_len();
-            match whole {
-                true => write!(f, "{comma}{}", network.addr())?,
-                false => write!(f, "{comma}{network}")?,
+            if network.prefix_len() == network.max_prefix_len() {
+                write!(f, "{comma}{}", network.addr())?;
+            } else {
+                write!(f, "{comma}{network}")?;
             }
         }
         Ok(())

@@ -124,11 +124,13 @@ impl DecayingRate {
             // The slope of the mean is -bend, and that of the bend is -bow. Near 0 these are their series.
             let per = 1.0 / x;
             let bend = (mean - left) * per;
-            let (bend, bow) = match x > 1e-3 {
-                true => (bend, (2.0 * bend - left) * per),
-                false => (0.5 - x / 3.0, 1.0 / 3.0),
+            let (bend, bow) = if x > 1e-3 {
+                (bend, (2.0 * bend - left) * per)
+            } else {
+                (0.5 - x / 3.0, 1.0 / 3.0)
             };
-            let (excess, slope) = (cost * mean + rate * left - target, cost * bend + rate * left);
+            let excess = cost * mean + rate * left - target;
+            let slope = cost * bend + rate * left;
             let turn = (cost * bow + rate * left) / (2.0 * slope);
             let newton = excess / slope;
             let step = newton / (1.0 - newton * turn);

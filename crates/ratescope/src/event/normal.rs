@@ -90,17 +90,19 @@ pub fn host(given: &str) -> Cow<'_, str> {
         }
         host = rest;
     }
-    match host.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        true => Cow::Owned(host.to_ascii_lowercase()),
-        false => Cow::Borrowed(host),
+    if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(host.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(host)
     }
 }
 
 /// The normal form of a method: upper case, as all standard methods are.
 pub fn method(given: &str) -> Cow<'_, str> {
-    match given.bytes().any(|byte| byte.is_ascii_lowercase()) {
-        true => Cow::Owned(given.to_ascii_uppercase()),
-        false => Cow::Borrowed(given),
+    if given.bytes().any(|byte| byte.is_ascii_lowercase()) {
+        Cow::Owned(given.to_ascii_uppercase())
+    } else {
+        Cow::Borrowed(given)
     }
 }
 

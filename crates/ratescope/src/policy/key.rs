@@ -169,9 +169,10 @@ impl fmt::Display for Per {
         }
         for (i, name) in self.fields.iter().enumerate() {
             f.write_str(if i == 0 { "" } else { "+" })?;
-            match self.is_hashed(i) && !is_credential(name) {
-                true => write!(f, "hash({name})")?,
-                false => f.write_str(name)?,
+            if self.is_hashed(i) && !is_credential(name) {
+                write!(f, "hash({name})")?;
+            } else {
+                f.write_str(name)?;
             }
         }
         Ok(())

@@ -214,9 +214,9 @@ impl<'a> File<'a> {
         let own = path.iter().filter(|passed| !passed.shared);
         let steps: Vec<&Step> = own.map(|passed| &passed.step).collect();
         let keys: Vec<&str> = steps.iter().map(|step| step.key.as_str()).collect();
-        let field = |(place, step): (usize, &&Step)| match step.secret {
-            true => format!("hash({})", counted(&keys, place)),
-            false => counted(&keys, place),
+        let field = |(place, step): (usize, &&Step)| {
+            let name = counted(&keys, place);
+            if step.secret { format!("hash({name})") } else { name }
         };
         let own: Vec<String> = steps.iter().enumerate().map(field).collect();
         if own.len() > FIELDS {

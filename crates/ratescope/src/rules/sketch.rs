@@ -103,23 +103,24 @@ impl<T: Default> Sketch<T> {
             return None;
         }
         let known = self.places.get(&hash).copied();
-        let place = known.unwrap_or_else(|| match self.counts.len() < self.most {
-            true => {
+        let place = match known {
+            Some(place) => place,
+            None if self.counts.len() < self.most => {
                 self.counts.push(0);
                 self.rest.push(Rest { hash, error: 0, what: T::default() });
                 self.counts.len() - 1
             }
-            false => self.lightest(),
-        });
-        let (count, rest) = (self.counts.get_mut(place)?, self.rest.get_mut(place)?);
+            None => self.lightest(),
+        };
+        let count = self.counts.get_mut(place)?;
+        let rest = self.rest.get_mut(place)?;
         if known.is_none() {
             self.places.remove(&rest.hash);
             self.places.insert(hash, place);
             *rest = Rest { hash, error: *count, what: T::default() };
         }
         *count = count.saturating_add(n);
-        let (what, error) = (&mut rest.what, rest.error);
-        Some(Placed { place, what, is_new: known.is_none(), error })
+        Some(Placed { place, error: rest.error, what: &mut rest.what, is_new: known.is_none() })
     }
 
     /// A place with the least count. The search goes on where the last one ended, since with many keys that come once

@@ -32,13 +32,13 @@ pub struct Wildcard {
 impl Value {
     /// The value `text`, or a wildcard if it contains a star.
     pub(super) fn new(text: &str) -> Self {
-        match text.contains('*') {
-            true => Value::Like(Wildcard {
-                text: text.to_owned(),
-                parts: text.split('*').map(str::to_owned).collect(),
-            }),
-            false => Value::Is(text.to_owned()),
+        if !text.contains('*') {
+            return Value::Is(text.to_owned());
         }
+        Value::Like(Wildcard {
+            text: text.to_owned(),
+            parts: text.split('*').map(str::to_owned).collect(),
+        })
     }
 
     /// True if a field with the text `value` matches.
@@ -114,10 +114,7 @@ impl Step {
     /// A value of the field as it may be shown. The hash uses no secret, so that the names of rules are the same
     /// everywhere.
     pub fn shown<'a>(&self, value: &'a str) -> Cow<'a, str> {
-        match self.secret {
-            true => Cow::Owned(KeySecret::EMPTY.hashed(value)),
-            false => Cow::Borrowed(value),
-        }
+        if self.secret { Cow::Owned(KeySecret::EMPTY.hashed(value)) } else { Cow::Borrowed(value) }
     }
 }
 

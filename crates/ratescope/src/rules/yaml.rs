@@ -181,9 +181,10 @@ impl Tree<'_> {
             Event::Scalar(text, style, anchor, _) => {
                 let written = span.slice(self.source).unwrap_or("");
                 let unquoted = written.get(1..written.len().max(2) - 1);
-                let quote = match *text == *written {
-                    true => Some(0),
-                    false => (unquoted == Some(&*text)).then_some(1),
+                let quote = if *text == *written {
+                    Some(0)
+                } else {
+                    (unquoted == Some(&*text)).then_some(1)
                 };
                 let plain = style == ScalarStyle::Plain;
                 // For an empty value the parser returns "~".

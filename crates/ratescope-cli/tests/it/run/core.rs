@@ -422,9 +422,10 @@ fn what_a_limit_for_all_counts() {
 /// A rule of any file that [`rules_and_requests`] makes.
 fn rule(at: usize, (limit, count, label, replaces): (bool, u32, bool, Option<usize>)) -> String {
     let mut text = String::new();
-    match limit {
-        true => text += &format!("rate_limit: {{unit: hour, requests_per_unit: {count}}}"),
-        false => text += "limit: unlimited",
+    if limit {
+        text += &format!("rate_limit: {{unit: hour, requests_per_unit: {count}}}");
+    } else {
+        text += "limit: unlimited";
     }
     if label {
         text += &format!(", name: r{at}");

@@ -10,9 +10,10 @@ fn alone(limiter: &str, events: impl Iterator<Item = Sent>) -> (u64, u64) {
     let limiter: AnyLimiter = limiter.parse().unwrap();
     let mut state = limiter.initial();
     events.fold((0, 0), |(allowed, refused), (at, cost, _)| {
-        match limiter.check(&mut state, at, cost).is_allowed() {
-            true => (allowed + 1, refused),
-            false => (allowed, refused + 1),
+        if limiter.check(&mut state, at, cost).is_allowed() {
+            (allowed + 1, refused)
+        } else {
+            (allowed, refused + 1)
         }
     })
 }

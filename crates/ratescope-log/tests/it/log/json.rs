@@ -244,14 +244,17 @@ proptest! {
     ) {
         let mut object: Map<String, Value> = object.into_iter().collect();
         object.insert("ts".to_owned(), Value::from(5));
-        let mut line = match pretty {
-            true => serde_json::to_string_pretty(&object).unwrap().replace('\n', " "),
-            false => serde_json::to_string(&object).unwrap(),
+        let mut line = if pretty {
+            serde_json::to_string_pretty(&object).unwrap().replace('\n', " ")
+        } else {
+            serde_json::to_string(&object).unwrap()
         };
         if ascii {
-            let escape = |c: char| match c.is_ascii() {
-                true => c.to_string(),
-                false => c.encode_utf16(&mut [0; 2]).iter().map(|n| format!("\\u{n:04X}")).collect(),
+            let escape = |c: char| {
+                if c.is_ascii() {
+                    return c.to_string();
+                }
+                c.encode_utf16(&mut [0; 2]).iter().map(|n| format!("\\u{n:04X}")).collect()
             };
             line = line.chars().map(escape).collect();
         }

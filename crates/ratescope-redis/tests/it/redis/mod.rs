@@ -40,12 +40,11 @@ use std::time::{Duration, Instant};
 /// Rules that must be right: a file, or a single policy, even one that nothing passes.
 #[track_caller]
 fn rules(text: &str) -> Rules {
-    match text.contains('\n') {
-        true => Rules::read("rules.yaml", text).unwrap_or_else(|error| panic!("{error}")),
-        false => {
-            let policy = Policy::read(text, &Defaults::default());
-            Rules::from(policy.unwrap_or_else(|error| panic!("{error}")))
-        }
+    if text.contains('\n') {
+        Rules::read("rules.yaml", text).unwrap_or_else(|error| panic!("{error}"))
+    } else {
+        let policy = Policy::read(text, &Defaults::default());
+        Rules::from(policy.unwrap_or_else(|error| panic!("{error}")))
     }
 }
 

@@ -128,9 +128,10 @@ impl Got<'_> {
                 (self.decision.wait() != Some(*expected)).then(|| self.decision.to_string())
             }
             What::Retry(expected) => {
-                let got = match self.decision.is_allowed() {
-                    true => Retry::NOW,
-                    false => self.ruled.retry_after(self.event),
+                let got = if self.decision.is_allowed() {
+                    Retry::NOW
+                } else {
+                    self.ruled.retry_after(self.event)
                 };
                 (got.wait() != *expected).then(|| match got {
                     Retry::NOW => "a retry at once".to_owned(),

@@ -94,9 +94,10 @@ fn bad_files_are_told_what_is_wrong() {
     for path in paths {
         let text = fs::read_to_string(&path).unwrap();
         let want: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("#! ")).collect();
-        let wrong = match name(&path).starts_with("cases_") {
-            true => Cases::read("f", &text).map(drop),
-            false => Rules::read("f", &text).map(drop),
+        let wrong = if name(&path).starts_with("cases_") {
+            Cases::read("f", &text).map(drop)
+        } else {
+            Rules::read("f", &text).map(drop)
         };
         let error = wrong.expect_err(name(&path)).to_string();
         let want = want.iter().map(|line| format!("f:{line}")).collect::<Vec<_>>().join("\n");
