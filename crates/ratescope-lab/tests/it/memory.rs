@@ -207,11 +207,16 @@ fn no_line_of_the_memory_crosses_its_words() {
             let view =
                 Viewport { window: Span::seconds(seconds), read_beside: true, ..view(&scope) };
             let marks = draw(&scope, &view);
-            let words = marks.iter().find_map(|mark| match mark {
-                Mark::Text(text) if text.at.y == 43.0 && text.ink == Ink::Text => Some(text),
+            let words = marks.iter().zip(marks.iter().skip(1)).find_map(|marks| match marks {
+                (Mark::Rounded { rect, fill, .. }, Mark::Text(text))
+                    if text.at.y == 43.0 && text.ink == Ink::Text =>
+                {
+                    assert_eq!(fill.ink, Ink::Panel);
+                    Some((rect, text))
+                }
                 _ => None,
             });
-            let words = words.unwrap();
+            let (panel, words) = words.unwrap();
             // Narrower than it may be.
             let end = words.at.x + 0.5 * words.size * words.text.chars().count() as f64;
             assert!(left < words.at.x && end < right, "{limiter} {seconds}: {words:?}");
@@ -224,6 +229,8 @@ fn no_line_of_the_memory_crosses_its_words() {
                 _ => corners.first().is_some_and(|corner| (words.at.x..end).contains(&corner.x)),
             };
             assert!(!crossed, "{limiter} {seconds}: {words:?}, {corners:?}");
+            // What else crosses them, as a flag's pole, lies under their panel.
+            assert!(panel.x < words.at.x && end < panel.right(), "{limiter} {seconds}: {panel:?}");
         }
     }
 }

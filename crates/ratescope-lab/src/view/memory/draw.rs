@@ -123,6 +123,13 @@ pub(in crate::view) fn heading(
     let dots = shares(memory, (right - left - wide - GAP) / PITCH);
     let across = dots_width(&dots);
     let x = (time.x(memory.at) - across - wide).min(right - across - wide).max(left);
+    if y > plot.y {
+        // A flag's pole may cross the row.
+        let height = SMALL + 2.0 * GAP;
+        let width = GAP + across + wide;
+        let rect = Rect { x: x - GAP / 2.0, y: y - height / 2.0, width, height };
+        marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(Ink::Panel, 0.85) });
+    }
     draw_dots(marks, &dots, [x, y]);
     marks.push(small(x + across, y, text, Ink::Text, Anchor::Start));
 }
