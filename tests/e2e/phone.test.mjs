@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { compare, opened, quiet } from './compare.mjs';
 import { pageTest } from './harness.mjs';
-import { resize, show, type } from './scope.mjs';
+import { resize, settle, show, type } from './scope.mjs';
 import { sampled } from './tune.mjs';
 
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
@@ -114,6 +114,15 @@ for (const view of ['scope', 'compare']) {
       // There is room for the longest sentence, and the bar stands above the lanes.
       assert(box.y < (view === 'scope' ? 300 : 440), JSON.stringify(box));
       assert((await page.locator('.controls').first().boundingBox()).y > box.y + box.height);
+    });
+
+    await test('what the note says moves nothing', async () => {
+      await begin(page, open);
+      const places = () => page.$$eval('#graph, .readouts, .controls', (all) => all.map((it) => it.getBoundingClientRect().top + scrollY));
+      const before = await places();
+      await page.$eval('#pause', (button) => button.click());
+      await settle(page);
+      assert.deepEqual([await page.textContent('#note'), await places()], ['paused', before]);
     });
   });
 }
