@@ -128,7 +128,7 @@ for (const view of ['scope', 'compare']) {
 }
 
 pageTest('what belongs to a lane is in one row of its head', phone, async ({ page, open }) => {
-  await compare(page, open, quiet);
+  await compare(page, open, `${quiet}&lanes=sliding-counter;adaptive x4 decay 2s increase 3m floor 6 by hour day 1m;gcra`);
   const tops = await page.$$eval('.lane', (lanes) => lanes.map((lane) =>
     ['.number', '.pencil', '.what', '.remove'].map((part) => lane.querySelector(part).getBoundingClientRect().top)));
   for (const [first, ...rest] of tops) assert.deepEqual(rest, rest.map(() => first));
