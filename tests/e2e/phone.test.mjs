@@ -124,6 +124,12 @@ for (const view of ['scope', 'compare']) {
       await settle(page);
       assert.deepEqual([await page.textContent('#note'), await places()], ['paused', before]);
     });
+
+    await test('nor does a page with the larger letters for fingers scroll sideways', async () => {
+      await begin(page, open, still);
+      await resize(page, { width: 320, height: 640 });
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 320);
+    });
   });
 }
 
