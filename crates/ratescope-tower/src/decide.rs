@@ -53,34 +53,51 @@ pub(super) struct Debtor {
     pub(super) own: Option<Arc<Own>>,
 }
 
-/// Fields that outlive their request: name, text, and whether the text is secret.
-pub(super) struct KeptFields(Vec<(String, String, bool)>);
+/// Fields that outlive their request.
+pub(super) struct KeptFields(Vec<KeptField>);
+
+struct KeptField {
+    name: String,
+    text: String,
+    is_secret: bool,
+}
 
 impl KeptFields {
-    fn find(&self, name: &str) -> Option<&(String, String, bool)> {
-        self.0.iter().find(|(known, ..)| known == name)
+    /// The fields of these names, as far as the request has them.
+    fn new(names: &[String], fields: &dyn Fields) -> Self {
+        let field = |name: &String| {
+            Some(KeptField {
+                name: name.clone(),
+                text: fields.value(name)?.to_owned(),
+                is_secret: fields.is_secret(name),
+            })
+        };
+        KeptFields(names.iter().filter_map(field).collect())
+    }
+
+    fn find(&self, name: &str) -> Option<&KeptField> {
+        self.0.iter().find(|field| field.name == name)
     }
 }
 
 impl Fields for KeptFields {
     fn value(&self, name: &str) -> Option<&str> {
-        self.find(name).map(|(_, text, _)| text.as_str())
+        self.find(name).map(|field| field.text.as_str())
     }
 
     fn is_secret(&self, name: &str) -> bool {
-        self.find(name).is_some_and(|(.., is_secret)| *is_secret)
+        self.find(name).is_some_and(|field| field.is_secret)
     }
 }
 
 impl Debtor {
     fn new(asked: &Asked<'_>, prepared: &Prepared, decision: &Decision) -> Self {
-        let Asked { event, own, .. } = asked;
-        let fields = event.fields;
-        let field = |name: &String| {
-            Some((name.clone(), fields.value(name)?.to_owned(), fields.is_secret(name)))
-        };
-        let fields = KeptFields(prepared.fields.iter().filter_map(field).collect());
-        Debtor { cost: event.cost, fields, decision: decision.clone(), own: own.cloned() }
+        Debtor {
+            cost: asked.event.cost,
+            fields: KeptFields::new(&prepared.fields, asked.event.fields),
+            decision: decision.clone(),
+            own: asked.own.cloned(),
+        }
     }
 }
 
