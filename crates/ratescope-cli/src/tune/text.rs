@@ -60,6 +60,11 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
         return Ok(());
     }
     let all = answer.analysis.clients().requests().max(1) as f64;
+    // The refused events, their share, and the clients that a limit touches.
+    let effect = |refused: u64, touched: u64| {
+        let share = percent(refused as f64 / all);
+        format!("{:>12}  {share:>11}  {:>10}", grouped(refused), grouped(touched))
+    };
     let recommended = answer.today.and_then(|today| {
         let effect = today.recommended(answer)?;
         let per = &answer.analysis.imported().summary.per;
@@ -80,11 +85,9 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
             writeln!(out, "{text:width$}  not tried: {problem}")?;
             continue;
         }
-        let share = percent(*refused as f64 / all);
-        let refused = grouped(*refused);
-        let touched = grouped(*touched);
-        writeln!(out, "{text:width$}  {refused:>12}  {share:>11}  {touched:>10}")?;
+        writeln!(out, "{text:width$}  {}", effect(*refused, *touched))?;
         if *has_more {
+            let touched = grouped(*touched);
             writeln!(out, "  at least {touched} clients: more than --clients")?;
         }
         if *evicted > 0 {
@@ -99,11 +102,8 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
             )?;
         }
     }
-    if let Some((name, effect)) = &recommended {
-        let share = percent(effect.refused as f64 / all);
-        let refused = grouped(effect.refused);
-        let touched = grouped(effect.touched);
-        writeln!(out, "{name:width$}  {refused:>12}  {share:>11}  {touched:>10}")?;
+    if let Some((name, of)) = &recommended {
+        writeln!(out, "{name:width$}  {}", effect(of.refused, of.touched))?;
     }
     for Tried { text, most_refused, .. } in answer.tried {
         let rows = answer.analysis.rows_of(most_refused);
