@@ -95,8 +95,8 @@ impl<S: Named> Link<S> {
         let (parts, mut wrong) = ordered(text, &known);
         let mut link = Self::default();
         let mut good = 0;
-        for Part { name, at, value } in parts {
-            match link.part(name, value) {
+        for Part { place, at, value } in parts {
+            match link.part(known[place], value) {
                 Ok(()) => good += 1,
                 Err(error) => wrong = wrong.or_else(|| Some(inside(error, text, at))),
             }
@@ -116,9 +116,9 @@ impl<S: Named> Link<S> {
 }
 
 /// A part of a link.
-#[derive(Clone, Copy)]
 struct Part<'a> {
-    name: &'a str,
+    /// The index of its name among the known ones.
+    place: usize,
     /// The first byte of the value in the link.
     at: usize,
     value: &'a str,
@@ -134,15 +134,15 @@ fn ordered<'a>(text: &'a str, known: &[&str]) -> (Vec<Part<'a>>, Option<ParseErr
     let mut wrong = None;
     for (offset, part) in parts(text, '&').filter(|(_, part)| !part.is_empty()) {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
-        if known.contains(&name) {
-            found.push(Part { name, at: offset + part.len() - value.len(), value });
+        if let Some(place) = known.iter().position(|known| *known == name) {
+            found.push(Part { place, at: offset + part.len() - value.len(), value });
         } else if wrong.is_none() {
             let settings = known.strip_suffix(&OTHERS).unwrap_or(known).join(", ");
             let help = format!("not part of a link; it has {}, {settings}", OTHERS.join(", "));
             wrong = Some(inside(ParseError::whole(&decoded(name), help), text, offset));
         }
     }
-    let found = &found;
-    let parts = known.iter().flat_map(|known| found.iter().filter(move |it| it.name == *known));
-    (parts.copied().collect(), wrong)
+    // In place: a link may have a quarter of a million parts.
+    found.sort_unstable_by_key(|part| (part.place, part.at));
+    (found, wrong)
 }
