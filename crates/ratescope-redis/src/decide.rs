@@ -5,7 +5,6 @@
 //! slot after the other, beginning with the least left. If a slot refuses after all, since another decision came
 //! between, what the earlier slots counted is given back.
 
-use super::Few;
 use super::link::{Link, within_a_runtime};
 use super::options::TimeSource;
 use super::plan::{self, Op, Question};
@@ -22,7 +21,7 @@ use tokio::time::{Instant, timeout_at};
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) link: Arc<Link>,
-    pub(super) questions: Few<Question>,
+    pub(super) questions: Vec<Question>,
     pub(super) op: Op,
     pub(super) with_states: bool,
     pub(super) clock: TimeSource,
@@ -37,8 +36,9 @@ struct Looked<'a> {
     passes: bool,
 }
 
-/// The questions that were asked, and their replies.
-pub(super) type Decided = (Few<Question>, Few<Reply>);
+/// The questions that were asked, and their replies: lists on the heap, as a future that holds them is moved, and most
+/// requests have one question.
+pub(super) type Decided = (Vec<Question>, Vec<Reply>);
 
 impl Request {
     /// Decides within the deadline.
@@ -82,7 +82,7 @@ impl Request {
     /// A request with the questions `which` for whose intent `of` is true; `None` without such questions.
     fn part(&self, which: &[usize], of: impl Fn(Intent) -> bool, op: Op) -> Option<Request> {
         let chosen = which.iter().filter_map(|q| self.questions.get(*q));
-        let questions: Few<Question> =
+        let questions: Vec<Question> =
             chosen.filter(|question| of(question.intent)).cloned().collect();
         let link = Arc::clone(&self.link);
         let Request { with_states, clock, now, .. } = *self;

@@ -235,7 +235,7 @@ impl RedisStore {
         let asks = plan.rules.ask(event, inner.local.load());
         let question = plan.question(event, asks, Intent::Count, &inner.redis.options);
         let with_states = details.quotas || details.retry;
-        match inner.decide(Few::from_iter([question]), op, with_states, event.time).await {
+        match inner.decide(vec![question], op, with_states, event.time).await {
             Ok((questions, replies)) => {
                 let Some((question, reply)) = questions.iter().zip(replies).next() else {
                     return inner.instead(event, op, details, Fault::Late);
@@ -253,7 +253,7 @@ impl Inner {
     /// Decides about questions on this connection. Once begun, it runs to completion.
     async fn decide(
         &self,
-        questions: Few<Question>,
+        questions: Vec<Question>,
         op: Op,
         with_states: bool,
         now: Time,
@@ -272,7 +272,7 @@ impl Inner {
     async fn check_all(&self, parts: &[Part<'_, RedisStore>], details: Details) -> Vec<Decision> {
         let Some(first) = parts.first() else { return Vec::new() };
         let plans = Part::once_each(parts, |store| store.0.plan.load_full());
-        let mut questions = Few::new();
+        let mut questions = Vec::with_capacity(parts.len());
         for (part, plan) in parts.iter().zip(&plans) {
             let Inner { local, redis, .. } = &*part.store.0;
             let asks = plan.rules.ask(part.event, local.load());
@@ -315,8 +315,7 @@ impl Inner {
         let plan = self.plan.load_full();
         let asks = plan.rules.ask_to_charge(event, self.local.load(), passed)?;
         let question = plan.question(event, asks, Intent::Count, &self.redis.options);
-        let question = Few::from_iter([question]);
-        let done = self.decide(question, Op::Charge, false, event.time).await.map(drop);
+        let done = self.decide(vec![question], Op::Charge, false, event.time).await.map(drop);
         if done.is_err() {
             // This process counts the event instead.
             self.local.charge_instead(&self.in_its_time(event), passed, self.times())?;
@@ -333,8 +332,7 @@ impl Inner {
             return Ok(false);
         }
         let question = plan.question(event, asks, Intent::GiveBack, &self.redis.options);
-        let question = Few::from_iter([question]);
-        let done = self.decide(question, Op::Check, false, event.time).await.map(|_| true);
+        let done = self.decide(vec![question], Op::Check, false, event.time).await.map(|_| true);
         if done.is_err() {
             // While Redis can't be asked, this process decides by its own counters.
             self.local.give_back_times(&self.in_its_time(event), passed, self.times());

@@ -30,7 +30,7 @@ pub(super) fn read(
     call: &Call,
     with_states: bool,
     mut bytes: &[u8],
-) -> Option<Few<Reply>> {
+) -> Option<Vec<Reply>> {
     let bytes = &mut bytes;
     let mut answers: Few<(bool, f64, f64)> = Few::new();
     for _ in 0..call.asked {
