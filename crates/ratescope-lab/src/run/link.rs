@@ -92,13 +92,15 @@ impl<S: Named> Link<S> {
     fn gather(text: &str) -> (Self, usize, Option<ParseError>) {
         // Commands change the settings, so the settings are read first.
         let known: Vec<_> = names(S::SETTINGS).chain(OTHERS).collect();
-        let (parts, mut wrong) = ordered(text, &known);
+        let (parts, mut wrong) = known_parts(text, &known);
         let mut link = Self::default();
         let mut good = 0;
-        for Part { place, at, value } in parts {
-            match link.part(known[place], value) {
-                Ok(()) => good += 1,
-                Err(error) => wrong = wrong.or_else(|| Some(inside(error, text, at))),
+        for (place, name) in known.into_iter().enumerate() {
+            for part in parts.iter().filter(|part| part.place == place) {
+                match link.part(name, part.value) {
+                    Ok(()) => good += 1,
+                    Err(error) => wrong = wrong.or_else(|| Some(inside(error, text, part.at))),
+                }
             }
         }
         (link, good, wrong)
@@ -124,8 +126,8 @@ struct Part<'a> {
     value: &'a str,
 }
 
-/// The parts whose names are `known`, in the order of these names, and the first error.
-fn ordered<'a>(text: &'a str, known: &[&str]) -> (Vec<Part<'a>>, Option<ParseError>) {
+/// The parts whose names are `known`, and the first error.
+fn known_parts<'a>(text: &'a str, known: &[&str]) -> (Vec<Part<'a>>, Option<ParseError>) {
     if text.len() > LONGEST {
         let help = format!("a link of more than {LONGEST} bytes");
         return (Vec::new(), Some(ParseError::whole(&shown(text, 20), help)));
@@ -142,7 +144,5 @@ fn ordered<'a>(text: &'a str, known: &[&str]) -> (Vec<Part<'a>>, Option<ParseErr
             wrong = Some(inside(ParseError::whole(&decoded(name), help), text, offset));
         }
     }
-    // In place: a link may have a quarter of a million parts.
-    found.sort_unstable_by_key(|part| (part.place, part.at));
     (found, wrong)
 }
