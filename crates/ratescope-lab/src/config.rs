@@ -182,7 +182,7 @@ pub fn read(text: &str) -> Result<Config, Error> {
 /// Reads those limits of a configuration that have one of these names, or all without names.
 ///
 /// # Errors
-/// Those of [`read`], and when no limit has one of the names.
+/// As for [`read`], and if no limit has one of the names.
 pub fn read_named(text: &str, names: &[String]) -> Result<Config, Error> {
     let whole = |problem: String| Error(vec![Remark { line: 0, text: problem }]);
     // Some editors write a byte order mark.

@@ -36,8 +36,8 @@ struct Looked<'a> {
     passes: bool,
 }
 
-/// The questions that were asked, and their replies: lists on the heap, as a future that holds them is moved, and most
-/// requests have one question.
+/// The questions that were asked, and their replies. Both lists are on the heap: the futures that hold them are moved, and
+/// room for several in place would make each of them some kilobytes larger.
 pub(super) type Decided = (Vec<Question>, Vec<Reply>);
 
 impl Request {

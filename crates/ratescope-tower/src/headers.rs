@@ -194,7 +194,7 @@ pub(super) struct OfLimit<'a> {
     left: Left,
 }
 
-/// What is left of a limit, in whole numbers.
+/// The remaining quota of a limit, rounded to whole numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Left {
     /// In units.

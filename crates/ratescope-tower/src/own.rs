@@ -46,8 +46,7 @@ pub(super) struct Own {
     pub(super) prepared: Arc<Prepared>,
 }
 
-/// What decides about requests with the same numbers, made by the first of them. `None` if the numbers don't fit the
-/// rules.
+/// The cache entry of a combination, which the first request with these numbers fills. `None` if they don't fit the rules.
 type Made = OnceLock<Option<Arc<Own>>>;
 
 /// The combinations that came last, under the rules in force.
@@ -66,7 +65,7 @@ struct Recent {
 }
 
 impl Combinations {
-    /// What is made for these numbers, or will be.
+    /// The entry of these numbers, which is new and empty if there was none.
     fn get(&self, rules: &Arc<Rules>, numbers: &Numbers) -> Arc<Made> {
         let recent = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(made) = recent.find(rules, numbers) {

@@ -103,7 +103,7 @@ pub(super) fn read(text: &str, ends: Ends) -> Result<Vec<Statement>, Remark> {
     reading.end(ends)
 }
 
-/// What was read of a text so far.
+/// The state of the parser between two tokens.
 #[derive(Default)]
 struct Reading {
     /// The open blocks, the innermost last.
