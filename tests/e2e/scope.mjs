@@ -54,8 +54,12 @@ export async function loaded(page) {
   if (stopped.has(page.context())) await settle(page);
 }
 
-// Waits until a page has begun, whatever it shows.
-export const started = (page) => until(page, () => document.documentElement?.dataset.started === '');
+// Waits until a page has begun and drawn its first frame, whatever it shows; with a stopped clock, until it has begun.
+export async function started(page) {
+  await until(page, () => document.documentElement?.dataset.started === '');
+  // The page has asked for its first frame by now, and the browser serves who asks first.
+  if (!stopped.has(page.context())) await page.evaluate(() => new Promise(requestAnimationFrame));
+}
 
 export async function reload(page) {
   await page.reload();
