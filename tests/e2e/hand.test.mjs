@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import { drag } from './pointer.mjs';
 import { denyStores, started, until } from './scope.mjs';
+import { reload } from './tune.mjs';
 
 const lines = Array.from({ length: 40 }, (_, i) =>
   `192.0.2.${1 + (i % 3)} - - [18/May/2015:08:05:${String(10 + i).padStart(2, '0')} +0000] "GET / HTTP/1.1" 200 12 "-" "-"\n`).join('');
@@ -33,11 +34,11 @@ for (const path of ['/', '/compare.html']) {
       await read(page);
       assert.equal(new URL(page.url()).hash, '', 'the address says nothing of it');
       await until(page, () => !document.querySelector('#kept').hidden);
-      await page.reload();
+      await reload(page);
       await read(page);
       await until(page, () => !document.querySelector('#kept').hidden);
       await page.locator('#forget').click();
-      await page.reload();
+      await reload(page);
       await started(page);
       assert.equal(await page.locator('#found').isVisible(), false);
       assert.equal(await page.textContent('#problem'), '');

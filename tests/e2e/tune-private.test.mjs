@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { choose, counted, log, sampled, says, text, tune } from './tune.mjs';
+import { choose, counted, log, reload, sampled, says, text, tune } from './tune.mjs';
 
 // When the address changes, the browser itself may look for the icon again.
 pageTest('no request leaves the page, whatever is done', { allow: [/icon\.svg/] }, async ({ page, context, open }) => {
@@ -69,11 +69,11 @@ pageTest('a log is there again after a reload and after Back, with its settings 
     assert.equal(await text(page, 't-sentence'), seen);
     assert(await page.getByLabel('192.0.2.1 is to be stopped').isChecked());
   };
-  await page.reload();
+  await reload(page);
   await same();
   await page.evaluate(() => { location.hash += '&order=requests'; });
   await page.waitForFunction(() => history.state);
-  await page.reload();
+  await reload(page);
   await same();
   await page.locator('nav a', { hasText: 'Compare' }).click();
   await page.waitForURL(/compare\.html/);
@@ -88,7 +88,7 @@ pageTest('a log is there again after a reload and after Back, with its settings 
   assert(await other.locator('#found').isHidden());
   await choose(other, ['other.log', log({ '192.0.2.9': 3 })]);
   await says(other, 't-kept', /^So that/);
-  await page.reload();
+  await reload(page);
   await says(page, 'problem', /^The log that was here is no longer kept: choose it again\.$/);
   assert(await page.locator('#found').isHidden());
 });
@@ -98,7 +98,7 @@ pageTest('a log that is too old or too large is not kept', async ({ page, open }
   await choose(page, ['access.log', lines]);
   await says(page, 't-kept', /^So that/);
   await page.addInitScript(() => { const { now } = Date; Date.now = () => now() + 25 * 3600e3; });
-  await page.reload();
+  await reload(page);
   await says(page, 'problem', /no longer kept/);
   assert.deepEqual(await kept(page), []);
   await page.evaluate(() => Object.defineProperty(Blob.prototype, 'size', { get: () => 256e6 + 1 }));

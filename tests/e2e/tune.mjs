@@ -32,6 +32,13 @@ export async function says(page, id, pattern) {
 export const choose = (page, ...files) => page.locator('#files').setInputFiles(
   files.map(([name, content]) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(content) })));
 
+// Loads the page again, once its address is written, 300 ms after a change: the timer of this wait was set later, so it
+// ends later. If Chromium loads a page while its address is written, the entry of the history may lose its state.
+export async function reload(page) {
+  await page.evaluate(() => new Promise((done) => { setTimeout(done, 300); }));
+  await page.reload();
+}
+
 // The lines of an access log, in the order of time: `clients` has the number of requests of each, which come
 // `apart` seconds from each other.
 export function log(clients, apart = 1) {
