@@ -72,7 +72,12 @@ pub(super) fn read(
         let outcomes = question.asks.iter().zip(places).enumerate().map(outcome);
         Some(Reply { outcomes: outcomes.collect::<Option<_>>()?, states })
     };
-    questions.iter().zip(&call.places).map(reply).collect()
+    // Its size is given: otherwise the list begins with room for four replies, which is more than a kilobyte.
+    let mut replies = Vec::with_capacity(questions.len());
+    for each in questions.iter().zip(&call.places) {
+        replies.push(reply(each)?);
+    }
+    Some(replies)
 }
 
 /// The time, and the states of all limits in the order of the script.

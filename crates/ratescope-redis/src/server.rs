@@ -127,7 +127,7 @@ impl Server {
         until: Instant,
         send: impl FnOnce(MultiplexedConnection) -> F,
     ) -> Result<T, Failure> {
-        let seat = self.seat(until).await.ok_or(Failure::Crowded(Fault::Overloaded))?;
+        let _seat = self.seat(until).await.ok_or(Failure::Crowded(Fault::Overloaded))?;
         let connection = self.connection();
         let made = match timeout_at(until, connection.made()).await {
             Ok(Ok(made)) => made,
@@ -138,9 +138,13 @@ impl Server {
             // Connecting goes on for the calls that follow.
             Err(elapsed) => return Err(Failure::Over(Fault::unreachable(elapsed))),
         };
-        let answer = self.answer(&connection, until, send(made)).await;
-        drop(seat);
-        answer
+        let sent = Instant::now();
+        let before = connection.answers.load(Ordering::Relaxed);
+        let Ok(answer) = timeout_at(until, send(made)).await else {
+            let is_silent = connection.answers.load(Ordering::Relaxed) == before;
+            return Err(self.late(&connection, sent, is_silent));
+        };
+        self.answered(&connection, answer)
     }
 
     /// A seat for a call. If all are taken, the call waits for its turn, but leaves the server half of the timeout: an
@@ -154,27 +158,24 @@ impl Server {
         timeout_at(latest, seats().acquire_owned()).await.ok()?.ok()
     }
 
-    /// Waits for the answer to a command on a connection, and takes the connection out of use if it is broken or
-    /// silent.
-    async fn answer<T>(
+    /// Why there is no answer in time. A connection that brought no answer at all meanwhile is taken out of use.
+    fn late(&self, connection: &Arc<Connection>, sent: Instant, is_silent: bool) -> Failure {
+        if !is_silent {
+            return Failure::Crowded(Fault::Late);
+        }
+        // A timeout after a very short wait says little about the connection.
+        if sent.elapsed() >= self.deadline / 2 {
+            self.replace(connection);
+        }
+        Failure::Over(Fault::Late)
+    }
+
+    /// The answer to a command on a connection, which is taken out of use if it is broken.
+    fn answered<T>(
         &self,
         connection: &Arc<Connection>,
-        until: Instant,
-        send: impl Future<Output = RedisResult<T>>,
+        answer: RedisResult<T>,
     ) -> Result<T, Failure> {
-        let sent = Instant::now();
-        let before = connection.answers.load(Ordering::Relaxed);
-        let Ok(answer) = timeout_at(until, send).await else {
-            let is_silent = connection.answers.load(Ordering::Relaxed) == before;
-            // A timeout after a very short wait says little about the connection.
-            if !is_silent {
-                return Err(Failure::Crowded(Fault::Late));
-            }
-            if sent.elapsed() >= self.deadline / 2 {
-                self.replace(connection);
-            }
-            return Err(Failure::Over(Fault::Late));
-        };
         let error = match answer {
             Ok(answer) => {
                 connection.answers.fetch_add(1, Ordering::Relaxed);
