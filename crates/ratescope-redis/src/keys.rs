@@ -1,8 +1,8 @@
 //! Listing keys.
 
+use super::RedisStore;
 use super::clear::in_ten_seconds;
 use super::server::Server;
-use super::{Inner, Redis, RedisStore, plan};
 use ratescope::rules::{Fault, StoredKey};
 use redis::from_redis_value;
 use std::collections::BTreeSet;
@@ -31,19 +31,17 @@ impl RedisStore {
     /// # Errors
     /// When Redis can't be reached, refuses, or does not answer within ten seconds.
     pub async fn keys(&self, most: usize) -> Result<Vec<StoredKey>, Fault> {
-        let Inner { redis: Redis { link, options, .. }, plan, .. } = &*self.0;
-        let plan = plan.load_full();
-        let begin = plan::before_subject(options);
+        let plan = self.0.plan.load_full();
         let rules = plan.by_tag();
         let read = |key: &Vec<u8>| {
             let (subject, tag) =
-                str::from_utf8(key).ok()?.strip_prefix(&begin)?.rsplit_once('}')?;
+                str::from_utf8(key).ok()?.strip_prefix(&plan.begin)?.rsplit_once('}')?;
             let rule = rules.get(tag).map(|rule| rule.name().to_owned());
             Some(StoredKey { subject: subject.to_owned(), rule })
         };
         let mut found = BTreeSet::new();
-        for server in link.servers(in_ten_seconds()).await? {
-            let mut scan = Scan::new(&server, &begin);
+        for server in self.0.redis.link.servers(in_ten_seconds()).await? {
+            let mut scan = Scan::new(&server, &plan.begin);
             while found.len() < most
                 && let Some(keys) = scan.next().await?
             {

@@ -210,9 +210,10 @@ impl RedisStore {
     }
 
     fn new(redis: Redis, local: MemoryStore) -> Self {
+        let plan = Plan::new(local.rules(), &redis.options);
         RedisStore(Arc::new(Inner {
             redis,
-            plan: ArcSwap::from_pointee(Plan::new(local.rules())),
+            plan: ArcSwap::from_pointee(plan),
             replacing: Mutex::default(),
             local,
             ahead: AtomicI64::default(),
@@ -233,7 +234,7 @@ impl RedisStore {
         let inner = &*self.0;
         let plan = inner.plan.load_full();
         let asks = plan.rules.ask(event, inner.local.load());
-        let question = plan.question(event, asks, Intent::Count, &inner.redis.options);
+        let question = plan.question(event, asks, Intent::Count);
         let with_states = details.quotas || details.retry;
         match inner.decide(vec![question], op, with_states, event.time).await {
             Ok((questions, replies)) => {
@@ -274,9 +275,8 @@ impl Inner {
         let plans = Part::once_each(parts, |store| store.0.plan.load_full());
         let mut questions = Vec::with_capacity(parts.len());
         for (part, plan) in parts.iter().zip(&plans) {
-            let Inner { local, redis, .. } = &*part.store.0;
-            let asks = plan.rules.ask(part.event, local.load());
-            questions.push(plan.question(part.event, asks, part.intent, &redis.options));
+            let asks = plan.rules.ask(part.event, part.store.0.local.load());
+            questions.push(plan.question(part.event, asks, part.intent));
         }
         let op = if details.at_once { Op::CheckAtOnce } else { Op::Check };
         let with_states = details.quotas || details.retry;
@@ -314,7 +314,7 @@ impl Inner {
     async fn charge(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<(), Fault> {
         let plan = self.plan.load_full();
         let asks = plan.rules.ask_to_charge(event, self.local.load(), passed)?;
-        let question = plan.question(event, asks, Intent::Count, &self.redis.options);
+        let question = plan.question(event, asks, Intent::Count);
         let done = self.decide(vec![question], Op::Charge, false, event.time).await.map(drop);
         if done.is_err() {
             // This process counts the event instead.
@@ -331,7 +331,7 @@ impl Inner {
         if !limiters.all(AnyLimiter::can_give_back) {
             return Ok(false);
         }
-        let question = plan.question(event, asks, Intent::GiveBack, &self.redis.options);
+        let question = plan.question(event, asks, Intent::GiveBack);
         let done = self.decide(vec![question], Op::Check, false, event.time).await.map(|_| true);
         if done.is_err() {
             // While Redis can't be asked, this process decides by its own counters.
@@ -348,7 +348,7 @@ impl Inner {
         let Inner { redis, plan, local, .. } = self;
         local.reset(fields, of);
         let event = Event { time: Time::ZERO, cost: 0.0, fields };
-        let calls = plan.load().resets(&event, &redis.options, of);
+        let calls = plan.load().resets(&event, of);
         let read = |bytes: &[u8]| core::str::from_utf8(bytes).ok()?.parse::<usize>().ok();
         let mut removed = 0;
         for call in calls {
@@ -520,7 +520,7 @@ impl Store for RedisStore {
         }
         let _alone = replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let reloaded = local.replace(rules, self.0.as_redis_has_it(now));
-        plan.store(Arc::new(Plan::new(local.rules())));
+        plan.store(Arc::new(Plan::new(local.rules(), &redis.options)));
         reloaded
     }
 }

@@ -22,6 +22,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) rules: Arc<Rules>,
+    /// The beginning of each key, up to its subject.
+    pub(super) begin: String,
     /// The limits of each rule, in groups for the same fields, which share a key.
     groups: Vec<Vec<Group>>,
 }
@@ -117,8 +119,10 @@ pub(super) struct Call {
 
 impl Plan {
     /// Prepares `rules`, all of which Redis must be able to [compute](Rules::exact_in_f64).
-    pub(super) fn new(rules: Arc<Rules>) -> Self {
-        Plan { groups: rules.rules().iter().map(groups).collect(), rules }
+    pub(super) fn new(rules: Arc<Rules>, options: &Options) -> Self {
+        let open = if options.one_node { "" } else { "{" };
+        let begin = begin(options) + open;
+        Plan { groups: rules.rules().iter().map(groups).collect(), begin, rules }
     }
 
     /// The limits of a group.
@@ -154,14 +158,13 @@ impl Plan {
         event: &Event<'_>,
         asks: Few<Ask>,
         intent: Intent,
-        options: &Options,
     ) -> Question {
         let mut keys = Few::new();
         let mut begin = 0;
         for asked in asks.chunk_by(|one, next| one.rule == next.rule) {
             let rule = asked.first().map_or(0, |ask| ask.rule);
             for (i, group) in self.groups.get(rule).into_iter().flatten().enumerate() {
-                let key = key(options, group, event);
+                let key = self.key(group, event);
                 keys.push(EventKey { key, group: GroupAt { rule, group: i }, begin });
             }
             begin += asked.len();
@@ -171,12 +174,7 @@ impl Plan {
 
     /// A call for each key of the chosen limits that an event with these fields has. The keys of a rule for the same fields
     /// are removed together, and count as one.
-    pub(super) fn resets(
-        &self,
-        event: &Event<'_>,
-        options: &Options,
-        of: impl Fn(&Rule, &Per) -> bool,
-    ) -> Vec<Call> {
+    pub(super) fn resets(&self, event: &Event<'_>, of: impl Fn(&Rule, &Per) -> bool) -> Vec<Call> {
         let script = Arc::new(Script::reset());
         let mut calls = Vec::new();
         for (rule, groups) in self.rules.rules().iter().zip(&self.groups) {
@@ -184,7 +182,7 @@ impl Plan {
             for per in pers {
                 let own = groups.iter().filter(|group| group.per.to_string() == per);
                 let own = own.filter(|group| of(rule, &group.per));
-                let keys: Few<_> = own.map(|group| key(options, group, event)).collect();
+                let keys: Few<_> = own.map(|group| self.key(group, event)).collect();
                 if !keys.is_empty() {
                     calls.push(Call {
                         script: Arc::clone(&script),
@@ -198,6 +196,12 @@ impl Plan {
             }
         }
         calls
+    }
+
+    /// A key such as `rs:{user=ann}AbCd01`, or `{rs:}user=ann}AbCd01` if all are on one node.
+    fn key(&self, group: &Group, event: &Event<'_>) -> Vec<u8> {
+        let subject = StoredKey::subject_of(&group.per, event);
+        [&self.begin, &subject, "}", &group.tag].concat().into_bytes()
     }
 }
 
@@ -538,18 +542,6 @@ fn base64(hash: u64) -> String {
 pub(super) fn begin(options: &Options) -> String {
     let prefix = &options.prefix;
     if options.one_node { format!("{{{prefix}}}") } else { prefix.clone() }
-}
-
-/// The beginning of each key, up to its subject.
-pub(super) fn before_subject(options: &Options) -> String {
-    let open = if options.one_node { "" } else { "{" };
-    begin(options) + open
-}
-
-/// A key such as `rs:{user=ann}AbCd01`, or `{rs:}user=ann}AbCd01` if all are on one node.
-fn key(options: &Options, group: &Group, event: &Event<'_>) -> Vec<u8> {
-    let subject = StoredKey::subject_of(&group.per, event);
-    [&before_subject(options), &subject, "}", &group.tag].concat().into_bytes()
 }
 
 /// The host's time in microseconds, its largest skew from the clock of Redis (below 0, any), and the shortest time
