@@ -51,8 +51,7 @@ impl At {
         let at = At { url, run, opened: Cell::new(0), runtime, turn: Turn::default() };
         if let Some(url) = at.url.clone() {
             let prefix = format!("{}:", at.run);
-            let turn = Arc::clone(&at.turn);
-            std::thread::spawn(move || when_interrupted(&url, &prefix, &turn));
+            clear_when_interrupted(url, prefix, Arc::clone(&at.turn))?;
         }
         Ok(at)
     }
@@ -131,13 +130,18 @@ impl Drop for Shared {
     }
 }
 
-/// Waits for a signal to end, removes the keys of the run, and ends the process with status 130.
-fn when_interrupted(url: &str, prefix: &str, turn: &Turn) {
-    let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
-    let _within = runtime.enter();
-    let Ok(mut signal) = server::catch_signals() else { return };
-    runtime.block_on(signal());
-    let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-    let _ = runtime.block_on(ratescope_redis::clear(url, prefix));
-    std::process::exit(130);
+/// Catches signals to end, from now on. After one, removes the keys of the run and ends the process with status 130.
+fn clear_when_interrupted(url: String, prefix: String, turn: Turn) -> io::Result<()> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let mut signal = {
+        let _within = runtime.enter();
+        server::catch_signals()?
+    };
+    std::thread::spawn(move || {
+        runtime.block_on(signal());
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = runtime.block_on(ratescope_redis::clear(&url, &prefix));
+        std::process::exit(130);
+    });
+    Ok(())
 }
