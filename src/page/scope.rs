@@ -128,7 +128,7 @@ impl view::View for View {
             let text = if end.lane().is_none() && end.limiter().measures_only() {
                 format!("{allowed} events")
             } else if self.shown.has_verdicts() {
-                format!("{allowed} allowed, {refused} refused by the service")
+                format!("{allowed} allowed, {refused} refused by the service’s rule")
             } else {
                 format!("{allowed} allowed, {refused} refused by {}", limiters(end))
             };

@@ -97,7 +97,7 @@ pageTest('figures are those of the counters, and a key is replayed', { allow }, 
     await until(page, () => document.querySelector('#client-said').dataset.value === '8 4');
     // The limiter on the page begins with the first event that it saw, and would have allowed five: the service had counted
     // one before, and its verdicts are those that are shown.
-    await until(page, () => document.querySelector('#scope-counts').textContent === '4 allowed, 4 refused by the service');
+    await until(page, () => document.querySelector('#scope-counts').textContent === '4 allowed, 4 refused by the service’s rule');
     await until(page, () => [...document.querySelectorAll('#t-rules tr')].map((row) => row.dataset.sums).join() === '7 4 0,2 0 1');
     assert.deepEqual(await sums(page), [await metrics(service, 'web:user'), await metrics(service, 'web:ip')]);
     await page.mouse.move(0, 0);
