@@ -34,7 +34,7 @@ pub(crate) fn listed(page: &str) -> Vec<Scenario> {
             let flags = flags.split('"').next().unwrap_or_default().split_whitespace();
             Scenario {
                 title: title.to_owned(),
-                text: text.to_owned(),
+                text: text.replace("&nbsp;", " "),
                 fragment: fragment.replace("&amp;", "&"),
                 flags: flags.map(|flag| at(flag.parse().unwrap())).collect(),
             }
