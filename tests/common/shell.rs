@@ -6,6 +6,9 @@ mod files;
 #[allow(clippy::duplicate_mod)]
 #[path = "ports.rs"]
 mod ports;
+#[allow(clippy::duplicate_mod)]
+#[path = "signals.rs"]
+mod signals;
 
 pub(crate) use files::{Folder, file};
 pub(crate) use ports::Port;
@@ -53,8 +56,7 @@ pub(crate) struct Running(pub(crate) Child);
 impl Running {
     /// Sends it a signal, by its name without SIG.
     pub(crate) fn signal(&self, name: &str) {
-        let id = self.0.id().to_string();
-        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+        signals::send(self.0.id(), name);
     }
 }
 

@@ -5,6 +5,9 @@
 #[allow(clippy::duplicate_mod)]
 #[path = "../../../../../tests/common/ports.rs"]
 mod ports;
+#[allow(clippy::duplicate_mod)]
+#[path = "../../../../../tests/common/signals.rs"]
+mod signals;
 
 pub(crate) use ports::Port;
 use std::fs;
@@ -117,10 +120,7 @@ impl Server {
 
     /// Sends it a signal, as in `STOP` or `CONT`.
     pub(crate) fn signal(&self, signal: &str) {
-        let pid = self.pid().to_string();
-        assert!(
-            Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success()
-        );
+        signals::send(self.pid(), signal);
     }
 
     /// Its answer to a command, as it stands on the wire.
