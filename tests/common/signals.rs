@@ -7,11 +7,13 @@ use std::process::Command;
 pub(crate) fn send(id: u32, name: &str) {
     let id = id.to_string();
     assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
-    while name == "STOP" {
-        let said = Command::new("ps").args(["-o", "state=", "-p", &id]).output().unwrap();
-        assert!(said.status.success(), "there is no process {id}");
-        if said.stdout.trim_ascii().starts_with(b"T") {
-            return;
-        }
+    if name == "STOP" {
+        while !is_stopped(&id) {}
     }
+}
+
+fn is_stopped(id: &str) -> bool {
+    let said = Command::new("ps").args(["-o", "state=", "-p", id]).output().unwrap();
+    assert!(said.status.success(), "there is no process {id}");
+    said.stdout.trim_ascii().starts_with(b"T")
 }

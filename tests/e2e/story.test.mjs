@@ -21,7 +21,7 @@ pageTest('a scenario is played beside its sentence', tall, async ({ page, open, 
     await follow(page, 'A burst at the window’s edge');
     await page.clock.runFor(100);
     const { seen, name, text } = await story(page);
-    assert(seen && name === 'A burst at the window’s edge' && text.startsWith('Ten requests at 4.5 s'), text);
+    assert(seen && name === 'A burst at the window’s edge' && text.startsWith('Ten requests at 4.5\u00a0s'), text);
     assert.equal(await page.textContent('#note'), 'playing at 0.63×');
     assert.equal(await sent(page), 0, 'it begins before the burst');
     // It is played from 4.2 s to 8 s of the run in 6 s.
