@@ -14,6 +14,8 @@ pub(crate) fn send(id: u32, name: &str) {
 
 fn is_stopped(id: &str) -> bool {
     let said = Command::new("ps").args(["-o", "state=", "-p", id]).output().unwrap();
-    assert!(said.status.success(), "there is no process {id}");
-    said.stdout.trim_ascii().starts_with(b"T")
+    let state = said.stdout.trim_ascii();
+    // Z: it has ended, and nobody has waited for it yet.
+    assert!(said.status.success() && !state.starts_with(b"Z"), "there is no process {id}");
+    state.starts_with(b"T")
 }
