@@ -31,7 +31,7 @@ pub(crate) struct Far {
     pub(crate) ruled: MemoryStore,
     pub(crate) polls: usize,
     pub(crate) fault: Option<Fault>,
-    /// Sleeps while it is charged, and so panics outside of a runtime; else it decides at once.
+    /// Sleeps while it is charged or gives back, and so panics outside of a runtime; but it decides at once.
     pub(crate) sleeps: bool,
     /// How often it was asked to decide, and by the end of how many it has.
     pub(crate) asked: Arc<AtomicUsize>,
@@ -95,6 +95,21 @@ impl Store for Far {
             pending(self.polls).await;
             charged?;
             self.fault.clone().map_or(Ok(()), Err)
+        })
+    }
+
+    fn give_back_async<'a>(
+        &'a self,
+        event: &'a Event<'_>,
+        passed: Option<&'a Decision>,
+    ) -> BoxFuture<'a, Result<bool, Fault>> {
+        Box::pin(async move {
+            if self.sleeps {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            let given_back = self.ruled.give_back(event, passed);
+            pending(self.polls).await;
+            self.fault.clone().map_or(Ok(given_back), Err)
         })
     }
 }

@@ -4,7 +4,6 @@ use super::bodies::Debt;
 use super::decide::{Debtor, Shared};
 use super::layer::ResponseHead;
 use super::{meters, report};
-use core::task::{Context, Waker};
 use ratescope::clock::Clock;
 use ratescope::event::Event;
 use ratescope::limit::MAX_COST;
@@ -79,22 +78,20 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
     /// Gives back a part of a cost at once, or in a task if the store has to be waited for. What can't be given back
     /// stays counted.
     fn give_back_at_once(self: Arc<Self>, debtor: Debtor, time: Time, cost: f64) {
-        let mut giving_back = Box::pin(async move {
+        let Debtor { fields, decision, own, .. } = &debtor;
+        let event = Event { time, cost, fields };
+        if self.store_of(own.as_ref()).give_back_now(&event, Some(decision)) {
+            return;
+        }
+        let Ok(runtime) = Handle::try_current() else { return };
+        runtime.spawn(async move {
             let Debtor { fields, decision, own, .. } = &debtor;
             let event = Event { time, cost, fields };
-            let given_back =
-                self.store_of(own.as_ref()).give_back_async(&event, Some(decision)).await;
-            if let Err(fault) = given_back {
+            let store = self.store_of(own.as_ref());
+            if let Err(fault) = store.give_back_async(&event, Some(decision)).await {
                 self.count_fault(&fault, time);
             }
         });
-        // A store in memory never waits, so this completes.
-        let polled = giving_back.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-        if polled.is_pending()
-            && let Ok(runtime) = Handle::try_current()
-        {
-            runtime.spawn(giving_back);
-        }
     }
 
     /// A cost that can be counted. Others are logged and lost.

@@ -49,8 +49,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///   It does not warn of a [store](ratescope::rules::Store) of one's own that can't give back.
 /// * What is given back after a window has ended is given back in the next one.
 /// * Nothing waits. A store in memory has counted the difference when these methods return. For any other store, a task
-///   counts the difference; a lost difference is counted in the [meters](super::meters) or logged, as for charges. If
-///   the store failed and each rule decided by its `on_store_failure`, nothing is given back.
+///   of tokio counts the difference. A lost charge is counted in the [meters](super::meters) or logged; what can't be
+///   given back, as without a runtime, stays counted. If the store failed and each rule decided by its
+///   `on_store_failure`, nothing is given back.
 #[derive(Clone)]
 #[must_use = "what was reserved is given back when it is dropped"]
 pub struct Reservation {

@@ -132,6 +132,10 @@ impl<S: Store> Store for Observed<S> {
         self.store.give_back_async(event, passed)
     }
 
+    fn give_back_now(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
+        self.store.give_back_now(event, passed)
+    }
+
     fn reset_async<'a>(
         &'a self,
         fields: &'a dyn Fields,

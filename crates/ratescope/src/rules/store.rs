@@ -144,6 +144,12 @@ pub trait Store: AsStore + Send + Sync {
         Box::pin(ready(Ok(false)))
     }
 
+    /// Does what [`give_back_async`](Self::give_back_async) does if that needs no waiting, and returns whether it needed
+    /// none. So it is also true if nothing can be given back.
+    fn give_back_now(&self, _event: &Event<'_>, _passed: Option<&Decision>) -> bool {
+        false
+    }
+
     /// Resets the keys that an event with these fields has in the limits that `of` chooses by their rule and key.
     /// Returns how many keys were remembered: see [`MemoryStore::reset`].
     ///
@@ -312,6 +318,11 @@ impl Store for MemoryStore {
         Box::pin(async move { Ok(self.give_back(event, passed)) })
     }
 
+    fn give_back_now(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
+        self.give_back(event, passed);
+        true
+    }
+
     fn reset_async<'a>(
         &'a self,
         fields: &'a dyn Fields,
@@ -395,6 +406,10 @@ macro_rules! pass_on {
                 passed: Option<&'a Decision>,
             ) -> BoxFuture<'a, Result<bool, Fault>> {
                 (**self).give_back_async(event, passed)
+            }
+
+            fn give_back_now(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
+                (**self).give_back_now(event, passed)
             }
 
             fn reset_async<'a>(

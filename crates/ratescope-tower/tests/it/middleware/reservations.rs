@@ -12,6 +12,8 @@ use ratescope::rules::{MemoryStore, Rules, Store};
 use ratescope::{Event, Time};
 use ratescope_redis::{Options, RedisStore};
 use ratescope_tower::{Problem, RateLimit, Reservation};
+use std::cell::Cell;
+use std::panic;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tower::{ServiceExt, service_fn};
@@ -101,7 +103,7 @@ fn what_is_no_cost_leaves_what_was_reserved() {
 #[test]
 fn a_handler_that_panics_gives_back() {
     let settle = |reservation: Reservation| {
-        let panicked = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+        let panicked = panic::catch_unwind(panic::AssertUnwindSafe(|| {
             let _kept = reservation;
             panic!("on purpose");
         }));
@@ -132,16 +134,39 @@ fn a_limiter_that_measures_a_rate_keeps_what_was_reserved() {
     }
 }
 
-/// A store that is told by a task: outside of a runtime nothing panics, and nothing is given back.
+/// A task tells it.
 #[tokio::test]
 async fn a_store_that_has_to_be_waited_for() {
-    let far = Far::new(TEN, 2);
+    for (cost, expected) in [(9.0, 1.0), (2.0, 8.0)] {
+        let far = Far::new(TEN, 2);
+        let store = far.ruled.clone();
+        reserve(limit(far, &Hand::default())).settle(cost);
+        while left(&store) != expected {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// The number of panics in this thread while something is done, also of those that are caught.
+fn panics(done: impl FnOnce()) -> usize {
+    thread_local!(static PANICS: Cell<usize> = const { Cell::new(0) });
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        PANICS.set(PANICS.get() + 1);
+        before(info);
+    }));
+    done();
+    PANICS.get()
+}
+
+/// Nobody can tell it: what was reserved stays counted.
+#[test]
+fn a_store_that_has_to_be_waited_for_outside_of_a_runtime() {
+    let far = Far { sleeps: true, ..Far::new(TEN, 0) };
     let store = far.ruled.clone();
     let reservation = reserve(limit(far, &Hand::default()));
-    reservation.settle(9.0);
-    while left(&store) != 1.0 {
-        tokio::task::yield_now().await;
-    }
+    assert_eq!(panics(|| reservation.settle(2.0)), 0);
+    assert_eq!(left(&store), 4.0);
 }
 
 fn ask(user: &str, tokens: u32) -> Request<Body> {

@@ -191,6 +191,10 @@ impl Store for Whole {
         self.1.add("give_back_async", Box::pin(async { Ok(true) }))
     }
 
+    fn give_back_now(&self, _: &Event<'_>, _: Option<&Decision>) -> bool {
+        self.1.add("give_back_now", true)
+    }
+
     fn reset_async<'a>(
         &'a self,
         _: &'a dyn Fields,
@@ -230,6 +234,7 @@ fn pointers_pass_on_every_method() {
         assert_eq!(now(store.charge_async(event, None)), Ok(()));
         assert!(store.charge_now(event, None) && store.can_give_back(event));
         assert_eq!(now(store.give_back_async(event, None)), Ok(true));
+        assert!(store.give_back_now(event, None));
         assert_eq!(now(store.reset_async(fields, &|_, _| true)), Ok(7));
         assert!(store.with_rules((*rules).clone()).is_ok());
         assert_eq!(store.replace((*rules).clone(), Time::ZERO).name(), "unchanged");
@@ -245,6 +250,7 @@ fn pointers_pass_on_every_method() {
             "charge_now",
             "can_give_back",
             "give_back_async",
+            "give_back_now",
             "reset_async",
             "with_rules",
             "replace",
@@ -303,6 +309,7 @@ fn a_store_that_can_only_decide() {
     assert!(decision.is_allowed() && decision.retry_after.is_none() && decision.fault.is_none());
     let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
     assert!(!store.charge_now(&event, None) && !store.can_give_back(&event));
+    assert!(!store.give_back_now(&event, None));
     let fault = now(store.reset_async(&[("user", "ann")], &|_, _| true)).unwrap_err();
     assert_eq!(fault.to_string(), "the store says: this store resets no keys");
     let no_limits = store.with_rules((*store.rules()).clone()).err().unwrap().to_string();
