@@ -311,7 +311,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
     #[inline]
     fn report_shadows(&self, event: &Event<'_>, decision: &Decision) {
         if let Some(first) = decision.shadow_refusals().next()
-            && let Some(passed_over) = self.shadow_refusals.take(event.time)
+            && let Some(passed_over) = self.shadow_refusals.take(self.clock.now())
         {
             report::let_through(event, &first, self.name(), passed_over);
         }
@@ -334,7 +334,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         } else {
             RequestOutcome::Refused
         });
-        if let Some(passed_over) = self.refusals.take(event.time) {
+        if let Some(passed_over) = self.refusals.take(self.clock.now()) {
             report::refused(event, &refused, self.name(), passed_over);
         }
         Box::new(refused.respond(&*self.answer, &self.settings.headers))

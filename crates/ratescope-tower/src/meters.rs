@@ -103,8 +103,8 @@ impl Meters {
     pub(super) fn count_keys(&self, now: Time, memory: impl FnOnce() -> Option<Memory>) {
         let now = now.as_micros();
         let due = self.due.load(Ordering::Relaxed);
-        // The clock may be set back.
-        let is_due = now >= due || now < due.saturating_sub(SECOND);
+        // The clock may be set back. But an event may also be late, as after a wait for the store.
+        let is_due = now >= due || now < due.saturating_sub(60 * SECOND);
         if !is_due {
             return;
         }

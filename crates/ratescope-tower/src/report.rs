@@ -43,8 +43,9 @@ impl LogSampler {
         }
     }
 
-    /// `Some` if an event of now is to be logged, with the number of events left out before. Threads that race at the
-    /// turn of a second may log one or two more.
+    /// `Some` if an event is to be logged now, with the number of events left out before. `now` is read for this call: the
+    /// time of an event may be of another second, and each change of the second begins a new count. Threads that race at
+    /// the turn of a second may log one or two more.
     pub(super) fn take(&self, now: Time) -> Option<u64> {
         let second = now.as_micros().div_euclid(1_000_000);
         if self.second.swap(second, Ordering::Relaxed) != second {

@@ -51,6 +51,29 @@ descriptors:
     assert_eq!(lines, expected);
 }
 
+/// An event whose time is earlier than that of another, as after a wait for the store, is no clock that was set back.
+#[test]
+fn keys_are_counted_once_a_second_whatever_the_order_of_events() {
+    let clock = Hand::default();
+    counted(|recorder| {
+        let limit = limit(ruled("domain: web\nlimit: 1/1h per ip\n"), &clock);
+        let mut service = limit.layer(Inner::default());
+        let mut keys = |seconds: f64, ip: &str| {
+            clock.set(seconds);
+            send(&mut service, get("/", ip));
+            let text = recorder.handle().render();
+            let keys = text.lines().find_map(|line| line.strip_prefix("ratescope_keys "));
+            keys.unwrap().to_owned()
+        };
+        let asked = [(300.0, "192.0.2.1"), (299.9, "192.0.2.2"), (300.9, "192.0.2.3")];
+        assert_eq!(asked.map(|(seconds, ip)| keys(seconds, ip)), ["1"; 3]);
+        assert_eq!(keys(301.0, "192.0.2.4"), "4");
+        // A clock that was set back.
+        assert_eq!(keys(0.0, "192.0.2.5"), "5");
+        assert_eq!(keys(0.9, "192.0.2.6"), "5");
+    });
+}
+
 #[test]
 fn the_queue_and_what_was_delayed() {
     let lines = counted(|recorder| {

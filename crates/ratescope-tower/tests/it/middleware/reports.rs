@@ -1,6 +1,6 @@
 //! The events that the layer logs.
 
-use crate::middleware::parts::{Far, Hand, Inner, get, limit, ruled, send};
+use crate::middleware::parts::{Far, Hand, Inner, call, get, limit, ruled, send};
 use http::HeaderName;
 use ratescope::rules::{BoxFuture, Decision, Details, Fault, MemoryStore, Rules, Store};
 use ratescope::{Event, Time};
@@ -8,6 +8,8 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use tower_layer::Layer;
+use tokio_test::task::spawn;
+use tokio_test::{assert_pending, assert_ready};
 use tracing::Dispatch;
 use tracing::subscriber::NoSubscriber;
 use tracing_subscriber::fmt::MakeWriter;
@@ -299,4 +301,33 @@ fn rules_for_what_the_layer_does_not_know() {
         ]
     };
     assert_eq!(lines, [expected("first"), expected("second")].concat());
+}
+
+/// Requests that came before the turn of a second, and waited for the store, are logged with those of the next second.
+#[test]
+fn a_slow_store_does_not_fill_the_log() {
+    for (rule, message) in [("", "refused by web"), (", shadow: true", "let through, as web:path")]
+    {
+        let clock = Hand::default();
+        let rules = format!("domain: web\ndescriptors:\n- {{key: path, limit: 1/1h{rule}}}\n");
+        let lines = told(|| {
+            let limit = limit(Far::new(&rules, 1), &clock).log_per_second(2);
+            let mut service = limit.layer(Inner::default());
+            send(&mut service, get("/", "192.0.2.7"));
+            let [before, after] = [0.9, 1.1].map(|seconds| {
+                clock.set(seconds);
+                let mut asked = [(); 9].map(|()| spawn(call(&mut service, get("/", "192.0.2.7"))));
+                for request in &mut asked {
+                    assert_pending!(request.poll());
+                }
+                asked
+            });
+            for (mut early, mut late) in before.into_iter().zip(after) {
+                assert_ready!(early.poll()).unwrap();
+                assert_ready!(late.poll()).unwrap();
+            }
+        });
+        assert_eq!(lines.len(), 2, "{lines:#?}");
+        assert!(lines.iter().all(|line| line.contains(message)), "{lines:#?}");
+    }
 }
