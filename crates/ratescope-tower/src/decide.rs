@@ -265,7 +265,6 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         self.preparations.get(rules, |rules| {
             if self.report().as_ptr() != Arc::as_ptr(rules) {
                 report::unfit(rules, &self.settings);
-                report::not_normal_for_layer(rules, &self.settings);
             }
             Prepared::new(rules, &self.settings)
         })

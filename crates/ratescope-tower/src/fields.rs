@@ -29,7 +29,8 @@
 //! A rule for a route that does not exist limits nobody, and a tier that no rule is for is not limited; both may be
 //! slips. Where the values of a field are known, by [`RateLimit::routes`](super::RateLimit::routes),
 //! [`RateLimit::values`](super::RateLimit::values) or [`RateLimit::limited_values`](super::RateLimit::limited_values),
-//! the layer warns of both in the same way, and `check_sources` refuses.
+//! the layer warns of both in the same way, and `check_sources` refuses. It also warns of rules for a path, a host or a
+//! method that is not in its normal form, as `//login` or `API.example.org`: no request has this value.
 //!
 //! A field that a request must have, such as the key of an API, comes from a source that may fail: see
 //! [`RateLimit::key`](super::RateLimit::key).
@@ -117,6 +118,8 @@ pub(super) enum FieldSource {
     Routes(matchit::Router<String>, KnownValues),
     Closure(Find),
     Demand(Demand),
+    /// The path, unless servers read it in different ways.
+    UndoubtedPath,
     /// The closure, or else the client's address.
     OrIp(Find),
 }
@@ -142,27 +145,28 @@ impl Default for Sources {
 impl Sources {
     /// Adds a source, or replaces the one of the same name.
     pub(super) fn add(&mut self, field: &str, source: FieldSource) {
-        self.may_fail |= matches!(source, FieldSource::Demand(_));
+        self.may_fail |= source.may_fail();
         self.fields.retain(|(known, _)| known != field);
         self.fields.push((field.to_owned(), source));
     }
 
-    /// True if a source of the layer's user gives a field.
-    pub(super) fn has(&self, field: &str) -> bool {
-        self.fields.iter().any(|(known, _)| known == field)
+    /// The source of a field; `None` for those that need none, such as `path`, and for unknown ones.
+    pub(super) fn source(&self, field: &str) -> Option<&FieldSource> {
+        self.fields.iter().find(|(known, _)| known == field).map(|(_, source)| source)
     }
 
     /// True if a field may be the client's address.
     pub(super) fn may_be_ip(&self, field: &str) -> bool {
-        let mut own = self.fields.iter().filter(|(known, _)| known == field).peekable();
-        let is_own = own.peek().is_some();
-        own.any(|(_, source)| matches!(source, FieldSource::OrIp(_))) || (field == "ip" && !is_own)
+        match self.source(field) {
+            Some(source) => matches!(source, FieldSource::OrIp(_)),
+            None => field == "ip",
+        }
     }
 
     /// The places of the sources for `fields` that may fail.
     pub(super) fn demanding(&self, fields: &[&str]) -> Vec<usize> {
         let demands = |(_, (name, source)): &(usize, &(String, FieldSource))| {
-            matches!(source, FieldSource::Demand(_)) && fields.contains(&name.as_str())
+            source.may_fail() && fields.contains(&name.as_str())
         };
         self.fields.iter().enumerate().filter(demands).map(|(place, _)| place).collect()
     }
@@ -170,8 +174,9 @@ impl Sources {
     /// The fields of `rules` that no source gives. Without [`peer`](super::RateLimit::peer), only a request shows
     /// whether `ip` has a source.
     pub(super) fn missing<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r str> {
-        let known =
-            |field: &str| matches!(field, "ip" | "method" | "path" | "host") || self.has(field);
+        let known = |field: &str| {
+            matches!(field, "ip" | "method" | "path" | "host") || self.source(field).is_some()
+        };
         rules.fields().into_iter().filter(move |field| !known(field))
     }
 
@@ -276,7 +281,12 @@ impl fmt::Display for MissingSources {
 impl core::error::Error for MissingSources {}
 
 impl FieldSource {
-    fn find<'a>(&'a self, head: Head<'a>) -> Found<'a> {
+    /// True if a request may be refused because it lacks the field.
+    fn may_fail(&self) -> bool {
+        matches!(self, FieldSource::Demand(_) | FieldSource::UndoubtedPath)
+    }
+
+    fn find<'a>(&'a self, head: Head<'a>, keep_slashes: bool) -> Found<'a> {
         Ok(match self {
             FieldSource::Header(name) => head.headers.get(name).map(|value| text(value.as_bytes())),
             FieldSource::Routes(routes, _) => {
@@ -285,6 +295,12 @@ impl FieldSource {
             }
             FieldSource::Closure(find) => find(head),
             FieldSource::Demand(find) => find(head)?,
+            FieldSource::UndoubtedPath => {
+                match normal::doubt(head.uri.path().as_bytes(), keep_slashes) {
+                    Some(what) => return Err(Box::new(Unidentified::doubtful(what))),
+                    None => Some(path(head.uri, keep_slashes)),
+                }
+            }
             FieldSource::OrIp(find) => find(head).filter(|key| !key.is_empty()).map(apart_from_ip),
         })
     }
@@ -297,7 +313,7 @@ fn apart_from_ip(key: Cow<'_, str>) -> Cow<'_, str> {
 }
 
 /// The path of a request's target.
-pub(super) fn path<'a>(uri: &'a Uri, keep_slashes: bool) -> Cow<'a, str> {
+fn path<'a>(uri: &'a Uri, keep_slashes: bool) -> Cow<'a, str> {
     normal::path(uri.path().as_bytes(), keep_slashes)
 }
 
@@ -390,7 +406,10 @@ impl<'a> RequestFields<'a> {
         let sources = self.sources.fields.iter().zip(&self.found);
         for ((known, source), found) in sources {
             if known == name {
-                let found = found.get_or_init(|| source.find(*self.head)).as_ref().ok()?;
+                let found = found
+                    .get_or_init(|| source.find(*self.head, self.sources.keep_slashes))
+                    .as_ref()
+                    .ok()?;
                 return match (found, source) {
                     (None, FieldSource::OrIp(_)) => self.ip(),
                     (found, _) => found.as_deref().map(Text::Is),
@@ -436,10 +455,8 @@ enum Text<'a> {
 
 impl Fields for RequestFields<'_> {
     fn is_secret(&self, name: &str) -> bool {
-        let source = self.sources.fields.iter().find(|(known, _)| known == name);
-        source.is_some_and(|(_, source)| {
-            matches!(source, FieldSource::Header(header) if is_credential(header.as_str()))
-        })
+        let source = self.sources.source(name);
+        matches!(source, Some(FieldSource::Header(header)) if is_credential(header.as_str()))
     }
 
     fn value(&self, name: &str) -> Option<&str> {

@@ -9,14 +9,12 @@ use super::own::{FindLimiter, unknown_limits};
 use super::proxies::Proxies;
 use super::refusal::Problem;
 use super::service::RateLimited;
-use super::unidentified::Unidentified;
 use core::fmt;
 use core::marker::PhantomData;
 use core::net::IpAddr;
 use http::header::HeaderName;
 use http::{Extensions, HeaderMap, Response, StatusCode};
 use ratescope::clock::{Clock, SystemClock};
-use ratescope::event::normal::doubt;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::rules::Store;
 use ratescope::text::ParseError;
@@ -233,11 +231,7 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     /// Refuses requests whose path servers [read in different ways](ratescope::event::normal::doubt), with status 400, where
     /// rules are about `path`. It replaces a source of this field.
     pub fn refuse_doubtful_paths(self) -> Self {
-        let keep_slashes = self.shared.settings.sources.keep_slashes;
-        self.key("path", move |head| match doubt(head.uri.path().as_bytes(), keep_slashes) {
-            Some(what) => Err(Unidentified::doubtful(what)),
-            None => Ok(Some(super::fields::path(head.uri, keep_slashes))),
-        })
+        self.source("path", FieldSource::UndoubtedPath)
     }
 
     /// Takes the field `user` from an extension that the service's authentication sets. The layer of

@@ -5,6 +5,7 @@
 //! the first 48 bytes of each field of a key. So an attack does not fill the log. A [secret
 //! field](ratescope::policy::Per) is logged as its hash.
 
+use super::fields::FieldSource;
 use super::layer::LayerSettings;
 use super::meters;
 use super::own::unknown_limits;
@@ -175,7 +176,8 @@ pub(super) fn bad_limits(error: &RulesError, layer: Option<&str>, passed_over: u
     );
 }
 
-/// Logs the fields of rules that no source gives, and the values that do not fit.
+/// Logs the fields of rules that no source gives, the values that no request has, and the limiters that can't give back
+/// what is reserved.
 pub(super) fn unfit(rules: &Rules, settings: &LayerSettings) {
     for field in settings.sources.missing(rules) {
         tracing::warn!(
@@ -190,6 +192,7 @@ pub(super) fn unfit(rules: &Rules, settings: &LayerSettings) {
     for unmatched in settings.sources.unmatched(rules).into_iter().chain(unknown_limits) {
         tracing::warn!(target: "ratescope", layer = settings.name.as_deref(), "{unmatched}");
     }
+    not_normal_for_layer(rules, settings);
     if !settings.reserves {
         return;
     }
@@ -237,14 +240,15 @@ pub fn not_normal<'a>(
     })
 }
 
-/// Logs the values of rules that no request has.
-pub(super) fn not_normal_for_layer(rules: &Rules, settings: &LayerSettings) {
+/// Logs the values of rules that no request has, since their normal form differs.
+fn not_normal_for_layer(rules: &Rules, settings: &LayerSettings) {
     let sources = &settings.sources;
-    let normal = |field: &str, value| match field {
-        _ if sources.has(field) => Cow::Borrowed(value),
-        "path" => normal::path(str::as_bytes(value), sources.keep_slashes),
-        "host" => normal::host(value),
-        "method" => normal::method(value),
+    let normal = |field: &str, value| match (field, sources.source(field)) {
+        ("path", None | Some(FieldSource::UndoubtedPath)) => {
+            normal::path(str::as_bytes(value), sources.keep_slashes)
+        }
+        ("host", None) => normal::host(value),
+        ("method", None) => normal::method(value),
         _ => Cow::Borrowed(value),
     };
     for NotNormal { rule, field, value, normal } in not_normal(rules, normal) {

@@ -4,12 +4,13 @@ use crate::middleware::parts::{Far, Hand, Inner, call, get, limit, ruled, send};
 use http::HeaderName;
 use ratescope::rules::{BoxFuture, Decision, Details, Fault, MemoryStore, Rules, Store};
 use ratescope::{Event, Time};
+use ratescope_tower::{Problem, RateLimit};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
-use tower_layer::Layer;
 use tokio_test::task::spawn;
 use tokio_test::{assert_pending, assert_ready};
+use tower_layer::Layer;
 use tracing::Dispatch;
 use tracing::subscriber::NoSubscriber;
 use tracing_subscriber::fmt::MakeWriter;
@@ -201,6 +202,43 @@ fn rules_for_nobody_and_tiers_without_rules_are_told_at_the_start() {
     assert_eq!(all[..requests], [route, tier]);
     assert_eq!(all[requests + 1..], [route, tier]);
     assert_eq!(*lines.lock().unwrap(), ["applied"; 2]);
+}
+
+/// At the start, too, and in the form that the layer's settings give to requests.
+#[test]
+fn values_that_are_not_normal_are_told_at_the_start() {
+    type Limit = RateLimit<MemoryStore, Problem, Hand>;
+    let text = "domain: web\ndescriptors:\n- {key: path, value: //login, limit: 9/1m}\n\
+                - {key: host, value: API.example.org, limit: 9/1m}\n- {key: method, value: post, limit: 9/1m}\n";
+    let warned = |set_up: fn(Limit) -> Limit| {
+        let store = ruled(text);
+        let mut at_the_start = 0;
+        let lines = told(|| {
+            let limit = set_up(limit(store.clone(), &Hand::default()));
+            let layers = told(|| drop(limit.layer(Inner::default())));
+            at_the_start = layers.len();
+            layers.iter().for_each(|line| tracing::info!("{line}"));
+            let mut service = limit.layer(Inner::default());
+            send(&mut service, get("/", "192.0.2.7"));
+        });
+        let field = |line: &String| {
+            assert!(line.contains("no request has this value"), "{line}");
+            let (_, field) = line.split_once("field=").unwrap();
+            field.replace(['"', '\\'], "")
+        };
+        assert_eq!(lines.len(), at_the_start);
+        lines.iter().map(field).collect::<Vec<_>>()
+    };
+    let path = "path value=//login normal=/login";
+    let others =
+        ["host value=API.example.org normal=api.example.org", "method value=post normal=POST"];
+    let all = [path, others[0], others[1]];
+    assert_eq!(warned(|limit| limit), all);
+    assert_eq!(warned(RateLimit::refuse_doubtful_paths), all);
+    assert_eq!(warned(RateLimit::keep_slashes), others);
+    assert_eq!(warned(|limit| limit.refuse_doubtful_paths().keep_slashes()), others);
+    // What a source of the service's own says is not brought into another form.
+    assert_eq!(warned(|limit| limit.field("path", |_| Some("//login".into()))), others);
 }
 
 /// Of several layers, the one that it happened to is named.
