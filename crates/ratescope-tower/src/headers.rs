@@ -5,7 +5,7 @@
 //! | `Retry-After`, `X-Ratelimit-Retry-After` | whole seconds until the request would pass, rounded up; 1 if the store failed | the request is refused, and would pass later |
 //! | `X-RateLimit-Limit` | the quota of the limit with the least remaining | a limit applies |
 //! | `X-RateLimit-Remaining` | what remains of that quota, rounded down | |
-//! | `X-RateLimit-Reset` | whole seconds until the whole quota is available again, rounded up; in a refusal with nothing left, until the request would pass | |
+//! | `X-RateLimit-Reset` | whole seconds until the whole quota is available again, rounded up; in a refusal by this limit, or with nothing left, until the request would pass | |
 //! | `RateLimit-Policy`, `RateLimit` | the same for all limits that apply, in the form of the draft | |
 //!
 //! If an inner service or layer has set headers already:
@@ -31,9 +31,9 @@
 //! name of its own, the second limit of a rule has `#2` appended, and so on. `q` and `w` are the limit's
 //! [quota](ratescope::limit::any::AnyLimiter::quota) in units, and its window in seconds. `r` is what remains. `t` is
 //! the time in seconds until the whole quota is available again: a client that spreads the remaining units over it is
-//! never refused. If nothing remains and the request was refused, `t` is the time until the request would pass. For a
-//! limit of 0, under which no request ever passes, `t` is at least the window, so that nobody retries at once. There is
-//! no partition key, since it would show who else shares the limit.
+//! never refused. If the request was refused, and the limit refused it or nothing remains, `t` is the time until the
+//! request would pass. For a limit of 0, under which no request ever passes, `t` is at least the window, so that nobody
+//! retries at once. There is no partition key, since it would show who else shares the limit.
 //!
 //! # Sources
 //! RFC 9110, section 10.2.3 (Retry-After). "What is a rate limiter?" (system design notes, 2023)
@@ -162,13 +162,13 @@ impl Headers {
         values.x_retry_after = retry.filter(|_| self.x_retry_after).map(up);
         let mut each = SmallVec::<[OfLimit<'_>; 4]>::new();
         let outcomes = if is_wanted { decision.placed_outcomes() } else { &[] };
-        for &PlacedOutcome { place, quota, .. } in outcomes {
+        for &PlacedOutcome { place, outcome, quota, .. } in outcomes {
             let Some(mut quota) = quota else { continue };
             if let Some(limit) = prepared.limit(place).filter(|limit| limit.quota.is_some()) {
                 if is_at_once || refused.is_some() {
                     quota.remaining = (quota.remaining - limit.waiting).max(0.0);
                 }
-                let left = Left::new(&quota, retry);
+                let left = Left::new(&quota, retry, outcome.is_allowed());
                 each.push(OfLimit { limit, place, remaining: quota.remaining, left });
             }
         }
@@ -229,11 +229,13 @@ pub(super) struct Values {
 }
 
 impl Left {
-    fn new(quota: &RawQuota, retry: Option<Span>) -> Self {
+    /// `retry` is the time after which a refused request would pass. `allows` says whether this limit allowed it.
+    fn new(quota: &RawQuota, retry: Option<Span>, allows: bool) -> Self {
         // The cast saturates if the remaining amount is infinite.
         let remaining = quota.remaining as u64;
         let reset = match retry {
-            Some(retry) if remaining == 0 => retry.min(quota.reset),
+            // By the draft, Retry-After should not be earlier than the reset.
+            Some(retry) if remaining == 0 || !allows => retry.min(quota.reset),
             _ => quota.reset,
         };
         Left { remaining, reset: up(reset) }

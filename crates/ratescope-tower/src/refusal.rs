@@ -33,7 +33,7 @@ use super::unidentified::Unidentified;
 use http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
 use ratescope::outcome::Retry;
-use ratescope::rules::{Decision, LimitOutcome, OnStoreFailure, Rule};
+use ratescope::rules::{Decision, LimitOutcome, OnStoreFailure, Rule, StateSource};
 use ratescope::time::Span;
 use serde_json::Value;
 
@@ -108,11 +108,15 @@ impl<'a> Refused<'a> {
         }
     }
 
-    /// The names of the limits that refuse the request, as in RateLimit-Policy.
+    /// The names of the limits that the request exceeds, as in RateLimit-Policy. A limit that refuses because the store
+    /// failed is not exceeded.
     pub fn violated(&self) -> impl Iterator<Item = &str> {
-        let refuse = |one: &LimitOutcome<'_>| !one.rule.is_shadow() && !one.outcome.is_allowed();
-        let refusing = self.decision.outcomes().filter(refuse);
-        refusing.filter_map(|one| Some(self.prepared.limit(one.place)?.name.as_str()))
+        let is_exceeded = |one: &LimitOutcome<'_>| {
+            let is_known = one.source != StateSource::Unknown;
+            is_known && !one.rule.is_shadow() && !one.outcome.is_allowed()
+        };
+        let exceeded = self.decision.outcomes().filter(is_exceeded);
+        exceeded.filter_map(|one| Some(self.prepared.limit(one.place)?.name.as_str()))
     }
 
     /// One sentence for the client. It says nothing about others who share the limit.

@@ -1,9 +1,11 @@
 //! The headers and bodies of responses.
 
-use crate::middleware::parts::{Far, Hand, Inner, get, head, limit, ruled, send};
+use crate::middleware::parts::{Hand, Inner, call, get, head, limit, ruled, send};
+use crate::middleware::server::{PATIENCE, Port};
 use http::{HeaderMap, Response, StatusCode};
 use ratescope::Policy;
-use ratescope::rules::{Fault, MemoryStore};
+use ratescope::rules::{MemoryStore, Rules};
+use ratescope_redis::{Options, RedisStore};
 use ratescope_tower::{GrpcStatus, Headers, Refused};
 use serde_json::{Value, json};
 use sfv::{BareItem, List, ListEntry, Parser};
@@ -381,17 +383,41 @@ fn grpc_waits_are_in_milliseconds_and_those_for_ever_are_minus_one() {
 }
 
 /// A client that sent nothing too much is not told that it did.
-#[test]
-fn a_store_that_fails_closed_is_not_the_clients_fault() {
-    let clock = Hand::default();
+#[tokio::test]
+async fn a_store_that_fails_closed_is_not_the_clients_fault() {
+    let nobody = Port::hold();
     let rules = "domain: web\nlimit: gcra 1/1m per ip\non_store_failure: refuse\n";
-    let mut store = Far::new(rules, 1);
-    store.fault = Some(Fault::Late);
-    let mut service = limit(store, &clock).layer(Inner::default());
-    send(&mut service, get("/", "192.0.2.7"));
-    let response = send(&mut service, get("/", "192.0.2.7"));
+    let rules = Rules::read("rules.yaml", rules).unwrap();
+    let options = Options::default().deadline(PATIENCE);
+    let store = RedisStore::open(&format!("redis://{nobody}"), rules, options).unwrap();
+    let mut service = limit(store, &Hand::default()).layer(Inner::default());
+    let response = call(&mut service, get("/", "192.0.2.7")).await.unwrap();
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     let problem: Value = serde_json::from_str(response.body()).unwrap();
-    let kind = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
-    assert_eq!((&problem["type"], &problem["status"]), (&json!(kind), &json!(503)));
+    let expected = json!({
+        "type": "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
+        "title": "Request cannot be satisfied due to temporary server capacity constraints",
+        "status": 503,
+        "detail": "The limits can't be checked at the moment; try again in 1 s.",
+        "violated-policies": [],
+        "retry_after": 1,
+    });
+    assert_eq!(problem, expected);
+}
+
+/// Also where something remains, and costs less than the request.
+#[test]
+fn a_limit_that_refuses_is_reset_when_to_come_back() {
+    let rules = "domain: web\nlimit: [gcra 10/1m, fixed-window 1000/1d]\n";
+    let limit = limit(ruled(rules), &Hand::default()).cost(|head| head.uri.path().len() as f64);
+    let mut service = limit.layer(Inner::default());
+    send(&mut service, get("/234567", "192.0.2.7"));
+    let refused = send(&mut service, get("/2345", "192.0.2.7"));
+    // Of 10, 3 remain. The other two are there in 12 s, and all 10 in 42 s.
+    let expected =
+        [("retry-after", "12"), ("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", "12")];
+    for (name, value) in expected {
+        assert_eq!(refused.headers()[name], value, "{name}");
+    }
+    assert_eq!(items(&refused, "ratelimit"), ["web r=3 t=12", "web#2 r=993 t=86400"]);
 }
