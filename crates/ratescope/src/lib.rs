@@ -118,7 +118,7 @@
 //!
 //! **A cost** is a number of events, or of other things that are limited, such as bytes. It is usually 1
 //! and may be from 0 to [`limit::MAX_COST`]. Cost 0 asks and counts nothing. Any other number is
-//! refused.
+//! refused; only [`charge`](Limiter::charge) takes a larger one, as `MAX_COST`.
 //!
 //! **A limit of 0:** limiters that count in windows refuse everything. Exim's limiter refuses nothing and only
 //! measures. (In Exim itself every event is over that limit, so there it measures in a `warn`.) The other limiters
@@ -198,7 +198,7 @@ pub use {
 pub mod internal {
     pub use crate::by_name;
     pub use crate::extremes::{larger, smaller};
-    pub use crate::limit::{bucket::lowest_terms, sealed::Sealed};
+    pub use crate::limit::{amount::amount, bucket::lowest_terms, sealed::Sealed};
     pub use crate::policy::key::escaped;
     pub use crate::text::names::named;
     pub use crate::text::number::{count, digits, number};

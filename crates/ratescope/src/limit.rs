@@ -139,7 +139,7 @@ pub mod sliding_window;
 pub mod token_bucket;
 
 mod algorithm;
-mod amount;
+pub(crate) mod amount;
 pub mod any;
 pub(crate) mod bucket;
 mod by_bucket;
@@ -184,7 +184,7 @@ const SHORTEST: Span = Span::micros(1);
 /// A cost that is negative, larger or not a number is refused and not counted; only a
 /// [`charge`](Self::charge) takes a larger one.
 ///
-/// Only this crate implements it, so that a later version can add methods.
+/// Only the crates of this workspace implement it, so that a later version can add methods.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a limiter",
     label = "a limiter is an algorithm with its numbers",

@@ -242,10 +242,12 @@ const NAMES: [(&str, &str); 10] = [
 /// The short form of the unit that `word` names, in any case; `None` if it names no unit.
 pub(crate) fn unit(word: &str) -> Option<&'static str> {
     let is = |name: &str| word.eq_ignore_ascii_case(name);
-    let shorts = UNITS.iter().map(|(unit, _)| *unit).chain(["ms", "us"]);
+    let short = UNITS.iter().map(|(unit, _)| *unit).chain(["ms", "us"]).find(|unit| is(unit));
     let singular = word.strip_suffix(['s', 'S']).unwrap_or(word);
-    let named = || NAMES.iter().find(|(name, _)| is(name) || singular.eq_ignore_ascii_case(name));
-    shorts.into_iter().find(|unit| is(unit)).or_else(|| named().map(|(_, unit)| *unit))
+    short.or_else(|| {
+        let long = NAMES.iter().find(|(name, _)| is(name) || singular.eq_ignore_ascii_case(name));
+        long.map(|(_, unit)| *unit)
+    })
 }
 
 /// The length in seconds of a unit in [`UNITS`].
@@ -316,7 +318,7 @@ impl Span {
 ///
 /// If `x` was made from whole millionths, they come back unchanged: a product within a rounding error of an integer is
 /// taken for the integer.
-pub fn millionths_up(x: f64) -> i64 {
+pub(crate) fn millionths_up(x: f64) -> i64 {
     let millionths = x * 1e6;
     let nearest = libm::round(millionths);
     if (millionths - nearest).abs() <= millionths * f64::EPSILON {

@@ -51,8 +51,7 @@ pub struct MeanEvents {
 impl MovingAverage {
     /// The mean of the last `last` events (at least 1), before the first event.
     pub fn new(last: u32) -> Self {
-        let last = last.max(1) as usize;
-        MovingAverage { last, times: VecDeque::with_capacity(last + 1) }
+        MovingAverage { last: last.max(1) as usize, times: VecDeque::new() }
     }
 
     /// Counts an event at `now`.

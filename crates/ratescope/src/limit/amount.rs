@@ -1,6 +1,6 @@
 //! Costs and limits as whole numbers, which are added and compared without rounding.
 
-use super::{MAX_COST, is_cost};
+use super::is_cost;
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::millionths_up;
@@ -11,7 +11,7 @@ const SMALLEST: f64 = 0.001;
 /// A cost in whole millionths of an event; `None` when it cannot be counted.
 ///
 /// It is rounded up, so that only 0 is free. The largest is 10^18: the sum of a few fits a u64.
-pub(super) fn amount(cost: f64) -> Option<u64> {
+pub fn amount(cost: f64) -> Option<u64> {
     if !is_cost(cost) {
         return None;
     }
@@ -42,13 +42,14 @@ fn large_to_f64(whole: u128) -> f64 {
 /// The amount that a limit of `count` admits.
 ///
 /// # Errors
-/// When `count` is not from [`SMALLEST`] to [`MAX_COST`]; with `zero`, a count of 0 is allowed, too.
+/// When `count` is not from [`SMALLEST`] to [`MAX_COST`](super::MAX_COST); with `zero`, a count of 0 is allowed, too.
 pub(super) fn limit(what: &'static str, count: f64, zero: bool) -> Result<u64, BadNumber> {
-    if (zero && count == 0.0) || (SMALLEST..=MAX_COST).contains(&count) {
-        Ok(millionths_up(count).unsigned_abs())
-    } else {
-        let want = if zero { "0, or from 0.001 to 1e12" } else { "from 0.001 to 1e12" };
-        Err(BadNumber { what, given: count, want })
+    match amount(count) {
+        Some(amount) if count >= SMALLEST || (zero && count == 0.0) => Ok(amount),
+        _ => {
+            let want = if zero { "0, or from 0.001 to 1e12" } else { "from 0.001 to 1e12" };
+            Err(BadNumber { what, given: count, want })
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use super::backlog::Backlog;
 use super::scale::Over;
 use crate::tune::Moment;
 use core::fmt;
+use ratescope::internal::amount;
 use ratescope::limit::MAX_COST;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::earrrl::Earrrl;
@@ -99,7 +100,8 @@ impl Events {
         let mut alike = true;
         for moment in moments {
             let micros = moment.time.as_micros();
-            let amount = amount(moment.cost);
+            // The cost of a moment is one that can be counted.
+            let amount = amount(moment.cost).unwrap_or(0);
             if let Some((before, other)) = last {
                 self.shortest_gap = self.shortest_gap.min(micros.abs_diff(before));
                 alike &= amount == other;
@@ -187,14 +189,6 @@ impl Meter {
             let each = levels.iter_mut().zip(&events.amounts);
             each.filter(|(_, amount)| **amount == 0).for_each(|(level, _)| *level = 0.0);
         }
-    }
-}
-
-/// A cost as limiters count it.
-fn amount(cost: f64) -> u64 {
-    match cost {
-        1.0 => 1_000_000,
-        _ => ratescope::time::millionths_up(cost).unsigned_abs(),
     }
 }
 

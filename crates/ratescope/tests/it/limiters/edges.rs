@@ -1,6 +1,7 @@
 //! Each limiter at its edges, one by one.
 
 use crate::limiters::{KINDS, case, limiter};
+use ratescope::estimate::moving_average::MovingAverage;
 use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::limit::leaky_bucket::LeakyBucket;
 use ratescope::{Limiter, Retry, Span, Time};
@@ -293,4 +294,32 @@ fn a_queue_drains_between_events() {
         assert_eq!(bucket.passing(steady), passed as f64, "{queue} at {steady}");
     }
     assert_eq!([5.0, 10.0].map(|steady| bucket.passing(steady)), [f64::INFINITY; 2]);
+}
+
+/// A sender may use its whole limit at once, and not a millionth of an event more, up to the largest limit.
+#[test]
+fn a_cost_of_the_whole_limit() {
+    for whole in [1e10, 5.76e11 + 1.0, 6e11 + 1.0, 999_999_999_999.0, 1e12 - 0.5, 1e12] {
+        for text in [
+            format!("fixed-window {whole}/1d"),
+            format!("sliding-window {whole}/1d"),
+            format!("sliding-counter {whole}/1d"),
+            format!("token-bucket 1/1d burst {whole}"),
+            format!("gcra 1/1d burst {whole}"),
+        ] {
+            let limiter = limiter(&text);
+            let mut state = limiter.initial();
+            assert!(limiter.check(&mut state, Time::ZERO, whole).is_allowed(), "{text}");
+            assert!(!limiter.check(&mut state, Time::ZERO, 1e-6).is_allowed(), "{text}");
+        }
+    }
+}
+
+/// Memory is for the events that came, and not for those that may come.
+#[test]
+fn the_mean_of_the_last_four_billion_events() {
+    let mut mean = MovingAverage::new(u32::MAX);
+    mean.add(Time::ZERO);
+    mean.add(Time::from_micros(500_000));
+    assert_eq!(mean.rate_at(Time::from_micros(500_000)), 2.0);
 }
