@@ -47,7 +47,8 @@ pub(super) struct LuaAlgorithm {
 /// The algorithms of all limiters, in the order of their names.
 static ALL: LazyLock<Vec<LuaAlgorithm>> = LazyLock::new(|| {
     let limiters = FORMS.iter().filter_map(|form| form.example.parse::<AnyLimiter>().ok());
-    let mut luas: Vec<Lua> = limiters.filter_map(|limiter| Some(limiter.in_f64()?.lua)).collect();
+    let mut luas: Vec<Lua> =
+        limiters.filter_map(|limiter| Some(limiter.in_f64().ok()??.lua)).collect();
     luas.sort_unstable_by_key(|lua| lua.name);
     luas.dedup();
     luas.into_iter().map(LuaAlgorithm::new).collect()
@@ -131,7 +132,7 @@ mod tests {
     use super::*;
 
     fn example(limiter: &str) -> &'static LuaAlgorithm {
-        of(limiter.parse::<AnyLimiter>().unwrap().in_f64().unwrap().lua).unwrap()
+        of(limiter.parse::<AnyLimiter>().unwrap().in_f64().unwrap().unwrap().lua).unwrap()
     }
 
     #[test]

@@ -454,7 +454,7 @@ impl Arguments<'_> {
 
 impl Item {
     fn new(limit: usize, is_stretched: bool, place: usize, limiter: &AnyLimiter) -> Option<Self> {
-        let in_f64 = limiter.in_f64()?;
+        let in_f64 = limiter.in_f64().ok()??;
         let algorithm = algorithm::of(in_f64.lua)?;
         let limiter = limiter.clone();
         let bound = limiter.peek(&limiter.initial(), Time::ZERO, 0.0).limit;

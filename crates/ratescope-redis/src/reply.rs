@@ -111,7 +111,7 @@ fn states<'a>(
 
 /// Reads a state from the beginning of a value, and advances past it.
 fn restore(limiter: &AnyLimiter, bytes: &mut &[u8]) -> Option<AnyState> {
-    let kept = match limiter.in_f64()?.lua.name {
+    let kept = match limiter.in_f64().ok()??.lua.name {
         "bucket" => bucket(bytes)?,
         "blocks" => blocks(limiter, bytes)?,
         _ => Kept::read_content(limiter.shape(), bytes).ok()?,

@@ -5,9 +5,9 @@
 //!
 //! | estimator | keeps | reads after a burst of n from rest | forgets |
 //! |---|---|---|---|
-//! | [`exim`] | a rate and a time | n | by 1/e in a period |
-//! | [`recent_average`] | a number and a time | n λ per second | by half in a half-life |
-//! | [`smoothed`] | one more number beside Exim's | nearly nothing | by 1/e in the longer interval |
+//! | [`exim`] | a rate and a time | n | to 1/e in a period |
+//! | [`recent_average`] | a number and a time | n λ per second | to half in a half-life |
+//! | [`smoothed`] | one more number beside Exim's | nearly nothing | to 1/e in the longer interval |
 //! | [`moving_average`] | the last N events | any rate at all | by N events, whenever they come |
 //!
 //! ```

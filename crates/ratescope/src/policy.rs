@@ -155,11 +155,11 @@ impl Limit {
     /// Why a store that has only f64, such as Redis, can't compute the limit, or not exactly: see
     /// [`in_f64`](crate::limit::in_f64). `None` if it can.
     pub fn not_in_f64(&self) -> Option<String> {
-        if let Err(error) = self.limiter.exact_in_f64() {
-            return Some(format!("not exact where only f64 exists, as on Redis: {error}"));
+        match self.limiter.in_f64() {
+            Ok(Some(_)) => None,
+            Ok(None) => Some("not among the limiters that Redis has; leave out by hour".to_owned()),
+            Err(error) => Some(format!("not exact where only f64 exists, as on Redis: {error}")),
         }
-        let is_there = self.limiter.in_f64().is_some();
-        (!is_there).then(|| "not among the limiters that Redis has; leave out by hour".to_owned())
     }
 
     /// How to write the limit so that it admits an event of cost `cost`, as in `write a burst of at least 5`. `None` if

@@ -1,6 +1,6 @@
 //! Prints the tables of `limit::by_hour`: what fixed, adaptive and by-hour limits refuse.
 //!
-//! `cargo run --release --features lab,log --example by_hour [LOG]`
+//! `cargo run --release -p ratescope-lab --example by_hour [LOG]`
 //!
 //! Of a month of made-up mail, people's by day and spam by night, and of the log that
 //! `ratescope sample` makes up; or of another log.

@@ -1,6 +1,6 @@
 -- The adaptive limiter: Exim's rate over `p` seconds, compared with `factor` times its smoothed
 -- average over `q` seconds, or with `least` if that is more. `mode` is as in exim.lua.
--- Source: src/estimate/smoothed.rs and src/limit/adaptive.rs.
+-- Source: crates/ratescope/src/estimate/smoothed.rs and limit/adaptive.rs.
 local ADAPTIVE = string.rep('\0', 24)
 
 -- The smoothed rate `elapsed` seconds after it was `smoothed` and the rate was `rate`; `q` is at least 2 `p`.

@@ -1,6 +1,6 @@
 -- The sliding window and the sliding log: at most `most` millionths in `blocks` blocks of `width`
 -- microseconds. At most `capacity` blocks are remembered. The blocks of a log are one microsecond wide.
--- Source: src/limit/history.rs.
+-- Source: crates/ratescope/src/limit/history.rs.
 --
 -- A decision must not take longer because much is remembered. So the blocks are at a key of their own, in a ring of
 -- `room` records of 20 bytes, in the order of time. A record has the number of a block, less `shift`, and the sum of all

@@ -1,6 +1,6 @@
 -- The token bucket, GCRA and the leaky bucket: `a` millionths of an event drain in `b` microseconds,
 -- in lowest terms; the bucket holds `size` millionths. With `queue` 1, events wait in it.
--- Source: src/limit/bucket.rs, and src/limit/in_f64.rs for why that is exact.
+-- Source: crates/ratescope/src/limit/bucket.rs, and limit/in_f64.rs for why that is exact.
 --
 -- A state is the time and the content as two doubles, which is faster than short numbers. If there is a
 -- fraction `part`/`of` of one more millionth, both numbers follow, and a sign says how they are written:

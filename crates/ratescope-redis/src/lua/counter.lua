@@ -1,5 +1,5 @@
 -- The sliding counter: at most `most` millionths in `period` microseconds.
--- Source: src/limit/sliding_counter.rs.
+-- Source: crates/ratescope/src/limit/sliding_counter.rs.
 local COUNTER = string.rep('\0', 10)
 
 --- numbers: most period

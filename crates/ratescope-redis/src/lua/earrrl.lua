@@ -1,6 +1,6 @@
 -- EARRRL, the recent average: at most `limit` events in `period` seconds, by an impulse that decays
 -- with the time constant 1/`lambda` in seconds. Refused events are counted, too.
--- Source: src/estimate/recent_average.rs and src/limit/earrrl.rs; John Berryman, "EARRRL".
+-- Source: crates/ratescope/src/estimate/recent_average.rs and limit/earrrl.rs; John Berryman, "EARRRL".
 local EARRRL = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 
 --- numbers: lambda period limit

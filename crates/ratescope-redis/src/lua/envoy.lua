@@ -1,5 +1,5 @@
 -- Envoy's token bucket: `rate` tokens a second, of which at most `size` are kept.
--- Source: src/limit/envoy.rs; Envoy, AtomicTokenBucketImpl.
+-- Source: crates/ratescope/src/limit/envoy.rs; Envoy, AtomicTokenBucketImpl.
 local ENVOY = pack('<i8d', 0, -1 / 0) -- a bucket that has not begun
 
 -- The host's clock at `at`, in seconds. It stood at 100,000 when the day began.

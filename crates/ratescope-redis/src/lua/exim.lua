@@ -1,6 +1,6 @@
 -- Exim's rate, in events per `period` seconds, compared with `limit`; a limit of 0 only measures. `mode`
 -- is 0 for strict, 1 for leaky, 2 for readonly. Two events of one instant count as `least` periods apart.
--- Source: src/estimate/exim.rs and src/limit/exim.rs; the specification of Exim, "ratelimit".
+-- Source: crates/ratescope/src/estimate/exim.rs and limit/exim.rs; the specification of Exim, "ratelimit".
 local EXIM = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 
 --- numbers: period limit mode least

@@ -1,6 +1,6 @@
 -- A jail of fail2ban: the event that reaches `most` in `findtime` bans its sender for `ban`, both in
 -- microseconds. A count of 0 stands for a ban that ends at `last`, and may be over.
--- Source: src/limit/fail2ban.rs; fail2ban, failmanager.py and ticket.py.
+-- Source: crates/ratescope/src/limit/fail2ban.rs; fail2ban, failmanager.py and ticket.py.
 local FAIL2BAN = string.rep('\0', 17) -- a ban that ended at the origin of time
 
 --- numbers: most findtime ban

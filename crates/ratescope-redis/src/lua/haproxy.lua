@@ -1,6 +1,6 @@
 -- HAProxy's rate counter: at most `most` requests in `period` milliseconds, in windows of the sender's
 -- own. With `allowed` 1 it counts the requests that passed, with 0 all.
--- Source: src/limit/haproxy.rs; HAProxy, freq_ctr.
+-- Source: crates/ratescope/src/limit/haproxy.rs; HAProxy, freq_ctr.
 local HAPROXY = '\255\255\255\255\255\63\0\0' -- a window that began long before any time
 
 -- The counter after `n` more requests at `at`: when its window began, its count and the one before.

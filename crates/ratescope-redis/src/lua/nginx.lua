@@ -1,7 +1,7 @@
 -- nginx's limit_req: `rate` thousandths of a request drain in a second, and a sender may be `most`
 -- thousandths ahead of that. Events that are more than `delay` thousandths ahead wait; with a `delay`
 -- below 0 none does.
--- Source: src/limit/nginx.rs; nginx, ngx_http_limit_req_module.
+-- Source: crates/ratescope/src/limit/nginx.rs; nginx, ngx_http_limit_req_module.
 local NGINX = '\207\15\0' -- a new state: 1000 thousandths behind, at the origin of time
 
 --- numbers: rate most delay

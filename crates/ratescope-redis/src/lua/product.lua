@@ -1,5 +1,5 @@
 -- Products of two whole numbers below 2^52, compared exactly with f64 alone.
--- Source: src/limit/in_f64.rs, which says why that is exact.
+-- Source: crates/ratescope/src/limit/in_f64.rs, which says why that is exact.
 local LIMB = 67108864
 
 -- a b as a high and a low part of 52 bits each.

@@ -1,5 +1,5 @@
 -- The fixed window: at most `most` millionths in `period` microseconds.
--- Source: src/limit/fixed_window.rs.
+-- Source: crates/ratescope/src/limit/fixed_window.rs.
 local WINDOW = '\0\0'
 
 --- numbers: most period

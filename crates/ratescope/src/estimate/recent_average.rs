@@ -101,7 +101,7 @@ impl RecentAverage {
     }
 }
 
-/// The size of the impulse that is left at `now`, for an inverse time constant of `lambda` per second.
+/// The impulse that is left at `now`, for an inverse time constant of `lambda` per second.
 #[inline(always)]
 pub(crate) fn remembered(lambda: f64, last: Impulse, now: Time) -> Impulse {
     let gap = larger(0.0, now.since(last.at));

@@ -47,7 +47,7 @@ use super::amount::limit;
 use super::any::AnyLimiter;
 use super::by_hour::{ByHour, Day};
 use super::exim::Mode;
-use super::in_f64::{InF64, lua};
+use super::in_f64::{InF64, Lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
 use super::text::{Form, Given, Unreadable};
@@ -60,6 +60,10 @@ use crate::rate::Rate;
 use crate::text::{BadNumber, number};
 use crate::time::{Span, Time};
 use core::fmt;
+
+/// Why an adaptive limiter cannot be stretched.
+pub(super) const FINDS_ITS_LIMIT: Unstretched =
+    Unstretched::Fixed("an adaptive limiter finds its limit itself");
 
 /// An adaptive limiter.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -155,24 +159,23 @@ impl Adaptive {
         state.rate.min(self.limit(state.smoothed))
     }
 
-    /// Stores `counted`, the rate and the habit at `now`. If the event is not counted, a leaky limiter
-    /// follows a clock that was set back by more than the decay interval.
-    fn store(&self, state: &mut Habit, now: Time, counted: Option<(f64, f64)>) {
-        if let Some((rate, smoothed)) = counted {
-            *state = Habit { rate, smoothed, at: now };
-        } else if self.mode == Mode::Leaky && state.at.since(now) > self.smoothed.decay.secs() {
-            state.at = now;
+    /// Stores the state with the event if the mode counts it; otherwise follows a clock that was set back.
+    fn store(&self, state: &mut Habit, counted: Habit, allowed: bool) {
+        if self.mode.counts(allowed) {
+            *state = counted;
+        } else if self.mode.follows_back(state.at, counted.at, self.smoothed.decay) {
+            state.at = counted.at;
         }
     }
 
-    /// The rate with an event of cost `cost`, and the habit, both at `now`. They share an exponential.
+    /// The state with an event of cost `cost` at `now`. The rate and the habit share an exponential.
     #[inline]
-    fn both(&self, state: &Habit, now: Time, cost: f64) -> (f64, f64) {
+    fn counted(&self, state: &Habit, now: Time, cost: f64) -> Habit {
         let followed = self.capped_rate(state);
         let elapsed = now.since(state.at);
         let faded = decay(self.estimator().gap(state.at, now));
         let smoothed = self.smoothed.after_decay(state.smoothed, followed, elapsed, faded);
-        (decayed(state.rate, faded, self.mode.cost(cost)), smoothed)
+        Habit { rate: decayed(state.rate, faded, self.mode.cost(cost)), smoothed, at: now }
     }
 
     pub(super) fn measure(&self, state: &Habit, now: Time, cost: f64) -> f64 {
@@ -213,11 +216,9 @@ impl Limiter for Adaptive {
     }
 
     fn record(&self, state: &mut Habit, now: Time, cost: f64, allowed: bool) {
-        if !is_cost(cost) {
-            return;
+        if is_cost(cost) {
+            self.store(state, self.counted(state, now, cost), allowed);
         }
-        let next = self.mode.counts(allowed).then(|| self.both(state, now, cost));
-        self.store(state, now, next);
     }
 
     /// Measures once instead of twice.
@@ -225,11 +226,10 @@ impl Limiter for Adaptive {
         if !is_cost(cost) {
             return Outcome::new(false, cost, self.limit_at(state, now));
         }
-        let (rate, smoothed) = self.both(state, now, cost);
-        let limit = self.limit(smoothed);
-        let outcome = Outcome::new(rate < limit, rate, limit);
-        let counted = self.mode.counts(others && outcome.is_allowed());
-        self.store(state, now, counted.then_some((rate, smoothed)));
+        let counted = self.counted(state, now, cost);
+        let limit = self.limit(counted.smoothed);
+        let outcome = Outcome::new(counted.rate < limit, counted.rate, limit);
+        self.store(state, counted, others && outcome.is_allowed());
         outcome
     }
 
@@ -245,8 +245,8 @@ impl Limiter for Adaptive {
             return Retry::Never;
         }
         let passes = |at| {
-            let (rate, smoothed) = self.both(state, at, cost);
-            rate < self.limit(smoothed)
+            let counted = self.counted(state, at, cost);
+            counted.rate < self.limit(counted.smoothed)
         };
         if passes(now) {
             return Retry::NOW;
@@ -329,7 +329,7 @@ impl Algorithm for Adaptive {
     }
 
     fn stretched(&self, _by: Stretch) -> Result<Self, Unstretched> {
-        Err(Unstretched::Fixed("an adaptive limiter finds its limit itself"))
+        Err(FINDS_ITS_LIMIT)
     }
 
     fn shape(&self) -> Shape {
@@ -348,7 +348,7 @@ impl Algorithm for Adaptive {
         let decay = self.smoothed.decay.secs();
         let increase = self.smoothed.increase.secs();
         let numbers = [self.factor, decay, increase, self.floor, self.mode.number()];
-        Ok(Some(InF64::new(lua!("adaptive", counts: false), numbers)))
+        Ok(Some(InF64::new(Lua { name: "adaptive", counts: false }, numbers)))
     }
 }
 

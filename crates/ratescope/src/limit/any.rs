@@ -25,11 +25,10 @@
 pub use super::algorithm::Unstretched;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
 use super::algorithm::{Algorithm, Stretch};
 use super::in_f64::InF64;
-use super::kept::{Bytes, Content, Keeps, KeptError, Kind, Shape};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape, converted};
 use super::text::{self, Form, Given, Unreadable};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
@@ -247,19 +246,12 @@ impl AnyLimiter {
         each!(self, |l| l.shape())
     }
 
-    /// Checks that the same decisions can be computed with f64 alone: that all numbers are in the
-    /// domain of [`in_f64`](super::in_f64).
+    /// The limiter as f64 alone can compute it, with the same decisions; `None` for an adaptive limiter by hour.
     ///
     /// # Errors
-    /// When a number is outside of that domain.
-    pub fn exact_in_f64(&self) -> Result<(), BadNumber> {
-        each!(self, |l| l.in_f64()).map(drop)
-    }
-
-    /// The limiter as f64 alone can compute it; `None` outside of that domain, and for an adaptive limiter
-    /// by hour.
-    pub fn in_f64(&self) -> Option<InF64> {
-        each!(self, |l| l.in_f64()).ok().flatten()
+    /// When a number is outside of the domain of [`in_f64`](super::in_f64).
+    pub fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+        each!(self, |l| l.in_f64())
     }
 
     pub(super) fn write(&self, state: &AnyState, now: Time, out: &mut Content) {
@@ -288,13 +280,8 @@ impl AnyLimiter {
     /// drained at the new rate, as on Redis.
     #[cold]
     fn convert(&self, state: &mut AnyState, initial: &AnyState) {
-        let (old, new) = (self.of(state), self.of(initial));
-        let mut bytes = Vec::new();
-        self.write_state(state, LONG_AGO, &mut bytes);
-        *state = match new.read_state(&mut bytes.as_slice()) {
-            Ok(converted) if old.shape() == new.shape() => initial.like(converted),
-            _ => initial.clone(),
-        };
+        let converted = converted(self.of(state), state, self.of(initial), LONG_AGO);
+        *state = converted.map_or_else(|| initial.clone(), |state| initial.like(state));
     }
 }
 

@@ -27,7 +27,7 @@
 
 use super::LONG_AGO;
 use super::amount::{amount, events, limit, to_f64};
-use super::in_f64::{self, InF64, lua};
+use super::in_f64::{self, InF64, Lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -137,13 +137,14 @@ impl Bucket {
         Ok(Bucket { rate, size, per_micro, per_millionth, per_event, full })
     }
 
-    /// A bucket that drains at a `rate` of whole events in whole `seconds`, and holds as many.
+    /// A bucket that drains at a `rate` of whole events in whole seconds, and holds as many.
     ///
     /// # Panics
     /// When the rate is 0.
-    pub(super) const fn of_whole(rate: Rate, seconds: u64) -> Self {
+    pub(super) const fn of_whole(rate: Rate) -> Self {
         // In millionths and in microseconds both are a million times as large, which cancels.
         let count = rate.count() as u64;
+        let seconds = rate.per().secs() as u64;
         assert!(count > 0, "the count of a rate must be 1 or more");
         let divisor = gcd(count, seconds);
         let per_micro = count / divisor;
@@ -301,8 +302,8 @@ impl Bucket {
         events(u64::try_from(whole).unwrap_or(u64::MAX))
     }
 
-    /// The content in plain units, as of `now`. For an empty bucket, it is as of the first microsecond with less left
-    /// than drains in a microsecond, so that nothing is lost even when time runs backwards.
+    /// The content in plain units, as of `now`. If the bucket is empty by then, it is as of the first instant at which
+    /// less is left than drains in a microsecond. (As of `now`, an event from before would find it fuller than it was.)
     pub(super) fn keep(&self, state: &State, now: Time) -> Filled {
         let content = state.content.get();
         let per_micro = u128::from(self.per_micro);
@@ -334,7 +335,7 @@ impl Bucket {
         let a = self.per_micro as f64;
         let b = self.per_millionth as f64;
         let is_queue = if is_queue { 1.0 } else { 0.0 };
-        Ok(Some(InF64::new(lua!("bucket", counts: true), [a, b, size as f64, is_queue])))
+        Ok(Some(InF64::new(Lua { name: "bucket", counts: true }, [a, b, size as f64, is_queue])))
     }
 
     /// The whole bucket at once, and what drains from then until the end of the window. A window of n

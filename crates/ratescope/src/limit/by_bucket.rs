@@ -29,7 +29,7 @@ macro_rules! limit_by_bucket {
             /// When the count is 0; in a constant that is an error of the compiler. For a number that comes from
             #[doc = concat!("outside there is [`", stringify!($limiter), "::new`], which returns an error.")]
             pub const fn per_second(count: u32) -> Self {
-                $limiter(Bucket::of_whole(Rate::per_second(count), 1))
+                $limiter(Bucket::of_whole(Rate::per_second(count)))
             }
 
             #[doc = concat!("`count` events in a minute, and a ", stringify!($size), " of as many.")]
@@ -37,7 +37,7 @@ macro_rules! limit_by_bucket {
             /// # Panics
             /// When the count is 0.
             pub const fn per_minute(count: u32) -> Self {
-                $limiter(Bucket::of_whole(Rate::per_minute(count), 60))
+                $limiter(Bucket::of_whole(Rate::per_minute(count)))
             }
 
             #[doc = concat!("`count` events in an hour, and a ", stringify!($size), " of as many.")]
@@ -45,7 +45,7 @@ macro_rules! limit_by_bucket {
             /// # Panics
             /// When the count is 0.
             pub const fn per_hour(count: u32) -> Self {
-                $limiter(Bucket::of_whole(Rate::per_hour(count), 3600))
+                $limiter(Bucket::of_whole(Rate::per_hour(count)))
             }
 
             #[doc = concat!("`count` events in a day, and a ", stringify!($size), " of as many.")]
@@ -53,7 +53,7 @@ macro_rules! limit_by_bucket {
             /// # Panics
             /// When the count is 0.
             pub const fn per_day(count: u32) -> Self {
-                $limiter(Bucket::of_whole(Rate::per_day(count), 86_400))
+                $limiter(Bucket::of_whole(Rate::per_day(count)))
             }
 
             #[doc = concat!("The same rate with a ", stringify!($size), " of as many events.")]

@@ -215,11 +215,12 @@ impl ByHour {
     fn recorded(&self, state: &Habits, mut habits: Habits, cost: f64, allowed: bool) -> Habits {
         let mode = self.hourly.mode();
         let at = habits.current.at;
-        let set_back = state.current.at.since(at) > self.hourly.smoothing().decay.secs();
         if is_cost(cost) && mode.counts(allowed) {
             habits.current.rate = self.hourly.measure(&state.current, at, cost);
             habits
-        } else if is_cost(cost) && mode == Mode::Leaky && set_back {
+        } else if is_cost(cost)
+            && mode.follows_back(state.current.at, at, self.hourly.smoothing().decay)
+        {
             habits
         } else {
             *state

@@ -26,7 +26,7 @@
 
 use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
 use super::any::AnyLimiter;
-use super::in_f64::{InF64, lua};
+use super::in_f64::{InF64, Lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
 use super::text::{Form, Given, Unreadable};
@@ -137,7 +137,7 @@ impl Limiter for Earrrl {
     /// Counts refused events, too.
     fn record(&self, state: &mut Impulse, now: Time, cost: f64, _allowed: bool) {
         if is_cost(cost) {
-            *state = self.estimator.add(*state, now, cost);
+            *state = remembered(self.lambda, *state, now).plus(cost);
         }
     }
 
@@ -200,7 +200,7 @@ impl Algorithm for Earrrl {
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         let numbers = [self.lambda, self.limit.per().secs(), self.limit.count()];
-        Ok(Some(InF64::new(lua!("earrrl", counts: false), numbers)))
+        Ok(Some(InF64::new(Lua { name: "earrrl", counts: false }, numbers)))
     }
 }
 

@@ -46,7 +46,7 @@ use super::Limiter;
 use super::algorithm::{Algorithm, Stretch, Unstretched, fill, kept};
 use super::amount::amount;
 use super::any::AnyLimiter;
-use super::in_f64::{InF64, lua};
+use super::in_f64::{InF64, Lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
 use super::server::{FIXED, period, whole};
@@ -263,7 +263,7 @@ impl Algorithm for Envoy {
     }
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
-        Ok(Some(InF64::new(lua!("envoy", counts: true), [self.rate, self.size()])))
+        Ok(Some(InF64::new(Lua { name: "envoy", counts: true }, [self.rate, self.size()])))
     }
 }
 

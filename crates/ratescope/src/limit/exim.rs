@@ -48,7 +48,7 @@
 
 use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
 use super::any::AnyLimiter;
-use super::in_f64::{InF64, lua};
+use super::in_f64::{InF64, Lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
 use super::text::{Form, Given, Unreadable};
@@ -60,10 +60,6 @@ use crate::text::{BadNumber, ParseError};
 use crate::time::{Span, Time};
 use core::fmt;
 use core::str::FromStr;
-
-/// The largest error of [`DecayingRate::periods_until`], in periods: about 1e-12 from its last step and 1e-13 from
-/// rounding, with a margin.
-const UNSURE: f64 = 1e-11;
 
 /// The events that are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -85,6 +81,12 @@ impl Mode {
             Mode::Leaky => allowed,
             Mode::Readonly => false,
         }
+    }
+
+    /// True if an event at `now` that is not counted sets a state of `at` back: a leaky limiter would otherwise refuse
+    /// until the clock has caught up.
+    pub(super) fn follows_back(self, at: Time, now: Time, period: Span) -> bool {
+        self == Mode::Leaky && at.since(now) > period.secs()
     }
 
     /// Reads the mode, or takes the default.
@@ -172,8 +174,7 @@ impl Exim {
     fn store(&self, state: &mut Measured, measured: Measured, allowed: bool) {
         if self.mode.counts(allowed) {
             *state = measured;
-        } else if self.mode == Mode::Leaky && state.at.since(measured.at) > self.limit.per().secs()
-        {
+        } else if self.mode.follows_back(state.at, measured.at, self.limit.per()) {
             state.at = measured.at;
         }
     }
@@ -259,15 +260,10 @@ impl Limiter for Exim {
         self.mode.remaining(self.estimator().room(Some(*state), now, self.limit.count()))
     }
 
+    /// Until an event of cost 1 reads its own cost.
     fn reset_after(&self, state: &Measured, now: Time) -> Span {
         let periods = DecayingRate::periods_until(state.rate, 1.0, 1.0);
-        let after = |periods| state.at.after(self.periods(periods));
-        let (guess, latest) = (after(periods - UNSURE), after(periods + UNSURE));
-        // Usually both are the same microsecond, and nothing has to be measured. But an event at or before the time of
-        // the last one is measured at the least gap, and may then read 1 already.
-        if guess == latest && periods > self.estimator().least_gap() + UNSURE {
-            return now.until(guess);
-        }
+        let guess = state.at.after(self.periods(periods));
         wait_until(guess, now, &|at| self.estimator().measure(Some(*state), at, 1.0).rate <= 1.0)
     }
 
@@ -319,7 +315,7 @@ impl Algorithm for Exim {
             self.mode.number(),
             self.estimator().least_gap(),
         ];
-        Ok(Some(InF64::new(lua!("exim", counts: false), numbers)))
+        Ok(Some(InF64::new(Lua { name: "exim", counts: false }, numbers)))
     }
 }
 

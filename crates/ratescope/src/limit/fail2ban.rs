@@ -44,7 +44,7 @@
 
 use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
 use super::any::AnyLimiter;
-use super::in_f64::{self, InF64, lua};
+use super::in_f64::{self, InF64, Lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
 use super::server::{FIXED, count, whole, whole_cost};
@@ -244,7 +244,7 @@ impl Algorithm for Fail2ban {
         in_f64::check_period(in_f64::PERIOD, self.limit.per().micros_up())?;
         in_f64::check_period("the ban in seconds", self.ban.micros_up())?;
         let numbers = [self.most.into(), self.limit.per().secs() * 1e6, self.ban.secs() * 1e6];
-        Ok(Some(InF64::new(lua!("fail2ban", counts: true), numbers)))
+        Ok(Some(InF64::new(Lua { name: "fail2ban", counts: true }, numbers)))
     }
 }
 

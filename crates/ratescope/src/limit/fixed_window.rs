@@ -20,7 +20,7 @@ use super::Limiter;
 use super::algorithm::{Algorithm, Stretch, Unstretched};
 use super::amount::{amount, events, touched, window};
 use super::any::AnyLimiter;
-use super::in_f64::{self, InF64, lua};
+use super::in_f64::{self, InF64, Lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::text::{Form, Given, Unreadable};
 use crate::outcome::{Outcome, Retry};
@@ -186,7 +186,10 @@ impl Algorithm for FixedWindow {
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         in_f64::check_window(self.most, self.period)?;
-        Ok(Some(InF64::new(lua!("window", counts: true), [self.most as f64, self.period as f64])))
+        Ok(Some(InF64::new(
+            Lua { name: "window", counts: true },
+            [self.most as f64, self.period as f64],
+        )))
     }
 }
 

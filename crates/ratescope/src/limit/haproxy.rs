@@ -49,7 +49,7 @@
 use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
 use super::amount::touched;
 use super::any::AnyLimiter;
-use super::in_f64::{self, InF64, lua};
+use super::in_f64::{self, InF64, Lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
 use super::server::{FIXED, count, instant, millis, period, whole_cost};
@@ -301,7 +301,7 @@ impl Algorithm for Haproxy {
         in_f64::check_product(what, self.most.into(), self.period.unsigned_abs())?;
         let allowed = if self.counts == Counts::Allowed { 1.0 } else { 0.0 };
         let numbers = [self.most.into(), self.period as f64, allowed];
-        Ok(Some(InF64::new(lua!("haproxy", counts: true), numbers)))
+        Ok(Some(InF64::new(Lua { name: "haproxy", counts: true }, numbers)))
     }
 }
 

@@ -15,7 +15,7 @@
 //!   window before that block, the clock was set back, and the blocks move back with it.
 
 use super::amount::{amount, events, touched};
-use super::in_f64::{self, InF64, lua};
+use super::in_f64::{self, InF64, Lua};
 use super::kept::{Bytes, Content, KeptError};
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
@@ -52,15 +52,18 @@ impl Window {
         at.as_micros().div_euclid(self.width)
     }
 
-    /// The current block at `now`, and whether the clock was set back. When blocks lie ahead of the
-    /// clock, the latest of them is the current one. After a clock that was set back, the next event
-    /// moves the blocks.
+    /// The current block at `now`. When blocks lie ahead of the clock, the latest of them is the current one.
     #[inline]
-    fn current(&self, history: &Blocks, now: Time) -> (i64, bool) {
+    fn current(&self, history: &Blocks, now: Time) -> i64 {
         let block = self.block(now);
-        let latest = history.latest();
-        let ahead = latest.map_or(0, |latest| latest.saturating_sub(block));
-        (latest.map_or(block, |latest| latest.max(block)), ahead > self.blocks)
+        history.latest().map_or(block, |latest| latest.max(block))
+    }
+
+    /// True if the clock was set back by more than a window: the next event then moves the blocks.
+    #[inline]
+    fn is_set_back(&self, history: &Blocks, now: Time) -> bool {
+        let block = self.block(now);
+        history.latest().is_some_and(|latest| latest.saturating_sub(block) > self.blocks)
     }
 
     /// The first instant of the oldest block that counts at `now`.
@@ -82,7 +85,7 @@ impl Window {
     /// The amount in the window.
     #[inline]
     fn counted(&self, history: &Blocks, now: Time) -> u64 {
-        let (current, _) = self.current(history, now);
+        let current = self.current(history, now);
         if history.latest().is_none_or(|latest| !self.holds(latest, current)) {
             return 0;
         }
@@ -92,7 +95,7 @@ impl Window {
 
     /// Drops the blocks that have left the window, and frees most of the capacity that is then unused.
     pub(super) fn forget(&self, history: &mut Blocks, now: Time) {
-        let (current, _) = self.current(history, now);
+        let current = self.current(history, now);
         self.drop_left(history, current);
         let blocks = &mut history.blocks;
         if blocks.len() < blocks.capacity() / 4 {
@@ -140,7 +143,8 @@ impl Window {
     #[inline]
     pub(super) fn record(&self, history: &mut Blocks, now: Time, cost: f64, allowed: bool) {
         let Some(amount) = amount(cost) else { return };
-        let (current, set_back) = self.current(history, now);
+        let current = self.current(history, now);
+        let set_back = self.is_set_back(history, now);
         self.drop_left(history, current);
         if set_back {
             self.move_back(history, current, now);
@@ -168,7 +172,7 @@ impl Window {
     /// Takes a cost out of the oldest blocks in the window, which leave it first. So wherever the event was counted, no
     /// more is left than without the event.
     pub(super) fn give_back(&self, history: &mut Blocks, now: Time, cost: f64) {
-        let (current, _) = self.current(history, now);
+        let current = self.current(history, now);
         self.drop_left(history, current);
         let mut back = amount(cost).unwrap_or(0);
         while let Some((_, counted)) = history.blocks.front_mut() {
@@ -213,8 +217,11 @@ impl Window {
     /// How long until `at`, an instant computed from the stored blocks. If the clock was set back,
     /// the blocks will move, and `at` with them.
     fn until(&self, history: &Blocks, now: Time, at: Time) -> Span {
-        let (current, set_back) = self.current(history, now);
-        let back = if set_back { current.saturating_sub(self.block(now)) } else { 0 };
+        let back = if self.is_set_back(history, now) {
+            self.current(history, now).saturating_sub(self.block(now))
+        } else {
+            0
+        };
         let back = back.saturating_mul(self.width);
         now.until(Time::from_micros(at.as_micros().saturating_sub(back)))
     }
@@ -250,7 +257,7 @@ impl Window {
         in_f64::check_window(self.most, self.blocks.saturating_mul(self.width))?;
         let numbers =
             [self.most as f64, self.width as f64, self.blocks as f64, self.capacity as f64];
-        Ok(Some(InF64::new(lua!("blocks", counts: true), numbers)))
+        Ok(Some(InF64::new(Lua { name: "blocks", counts: true }, numbers)))
     }
 }
 
@@ -298,6 +305,13 @@ impl Blocks {
         self.blocks.back().map(|(block, _)| *block)
     }
 
+    /// Blocks in the order of time, with their amounts.
+    pub(super) fn in_order(all: impl IntoIterator<Item = (i64, u64)>) -> Self {
+        let blocks: VecDeque<(i64, u64)> = all.into_iter().collect();
+        let total = blocks.iter().fold(0u64, |total, (_, amount)| total.saturating_add(*amount));
+        Blocks { blocks, total }
+    }
+
     /// Adds to the current block. When no more blocks fit, the latest block becomes the current one, and its content is
     /// remembered for longer.
     #[inline]
@@ -311,15 +325,6 @@ impl Blocks {
             }
             _ => self.blocks.push_back((current, amount)),
         }
-    }
-}
-
-/// Blocks in the order of time, with their amounts.
-impl FromIterator<(i64, u64)> for Blocks {
-    fn from_iter<T: IntoIterator<Item = (i64, u64)>>(all: T) -> Self {
-        let blocks: VecDeque<(i64, u64)> = all.into_iter().collect();
-        let total = blocks.iter().fold(0u64, |total, (_, amount)| total.saturating_add(*amount));
-        Blocks { blocks, total }
     }
 }
 

@@ -3,7 +3,7 @@
 //! An f64 holds every whole number up to 2^53. Limiters that count use whole millionths of an event
 //! and whole microseconds, in integers of up to 128 bits. As long as no number that is compared
 //! exceeds 2^53, the same arithmetic in f64 decides exactly alike, to the last microsecond and
-//! millionth. [`AnyLimiter::exact_in_f64`](super::any::AnyLimiter::exact_in_f64) says whether a
+//! millionth. [`AnyLimiter::in_f64`](super::any::AnyLimiter::in_f64) says whether a
 //! limiter is within that domain:
 //!
 //! | what | domain |
@@ -73,28 +73,13 @@ pub struct InF64 {
 }
 
 /// An algorithm in Lua.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lua {
     /// The name of its file, without the extension.
     pub name: &'static str,
     /// True if it takes a cost in whole millionths.
     pub counts: bool,
 }
-
-impl PartialEq for Lua {
-    fn eq(&self, other: &Lua) -> bool {
-        self.name == other.name
-    }
-}
-
-/// The algorithm in the Lua file `$name`.
-macro_rules! lua {
-    ($name:literal, counts: $counts:literal) => {
-        $crate::limit::in_f64::Lua { name: $name, counts: $counts }
-    };
-}
-
-pub(super) use lua;
 
 impl InF64 {
     pub(super) fn new<const N: usize>(lua: Lua, given: [f64; N]) -> Self {

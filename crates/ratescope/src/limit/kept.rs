@@ -158,7 +158,7 @@ impl AnyLimiter {
     }
 }
 
-/// A limiter whose states can be saved, such as every limiter of this crate.
+/// A limiter whose states can be saved: every limiter with a text form, and [`AnyLimiter`].
 pub trait Keeps: Limiter {
     /// The shape of its states.
     fn kept_shape(&self) -> Shape;
@@ -188,6 +188,21 @@ impl<L: Algorithm> Keeps for L {
     }
 }
 
+/// The state of `old` for `new`, kept as of `at`; `None` if their shapes differ.
+pub(super) fn converted<L: Keeps>(
+    old: &L,
+    state: &L::State,
+    new: &L,
+    at: Time,
+) -> Option<L::State> {
+    if old.kept_shape() != new.kept_shape() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    old.write_state(state, at, &mut bytes);
+    new.read_state(&mut bytes.as_slice()).ok()
+}
+
 impl Keeps for AnyLimiter {
     fn kept_shape(&self) -> Shape {
         self.shape()
@@ -215,7 +230,7 @@ impl Kept {
     #[doc(hidden)]
     pub fn blocks(shape: Shape, blocks: impl IntoIterator<Item = (i64, u64)>) -> Self {
         let mut content = Content::default();
-        blocks.into_iter().collect::<super::history::Blocks>().keep(&mut content);
+        super::history::Blocks::in_order(blocks).keep(&mut content);
         Kept { shape, content }
     }
 

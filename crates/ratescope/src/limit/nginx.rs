@@ -39,7 +39,7 @@
 use super::algorithm::{Algorithm, Stretch, Unstretched, fill};
 use super::amount::amount;
 use super::any::AnyLimiter;
-use super::in_f64::{self, InF64, lua};
+use super::in_f64::{self, InF64, Lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape, within};
 use super::server::{FIXED, instant, millis, whole};
 use super::text::{Form, Given, Unreadable};
@@ -107,8 +107,8 @@ impl Nginx {
             Delay::Beyond(first) => first,
             Delay::Never => 0,
         };
-        whole("the burst", burst as f64, 0..=most, want)?;
-        whole("the delay", beyond as f64, 0..=most, want)?;
+        whole("the burst", burst as f64, 0..=most, "at most 1e12")?;
+        whole("the delay", beyond as f64, 0..=most, "at most 1e12")?;
         Ok(Nginx { rate, burst, delay, thousandths: count * 1000 / scale })
     }
 
@@ -329,7 +329,7 @@ impl Algorithm for Nginx {
             Delay::Never => -1.0,
         };
         let numbers = [self.thousandths as f64, self.most() as f64, delay];
-        Ok(Some(InF64::new(lua!("nginx", counts: true), numbers)))
+        Ok(Some(InF64::new(Lua { name: "nginx", counts: true }, numbers)))
     }
 }
 

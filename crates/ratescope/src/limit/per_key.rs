@@ -15,17 +15,17 @@
 //!
 //! # What is kept
 //! A state keeps the limiter that counted it, since in memory it has the units of that limiter. When an event comes
-//! with another limiter, the state is converted, as when rules change: see [`kept`](super::kept). If the shape differs,
-//! the key starts with a new state.
+//! with another limiter, the state of the latest event is converted: see [`kept`](super::kept). So since that event a
+//! bucket has drained at the new rate, as with [`with_limits`](crate::MemoryStore::with_limits) and on Redis. If the
+//! shape differs, the key starts with a new state.
 //!
 //! Keys with equal limiters share one, so a key takes 8 bytes more. A cache has the last 256 different limiters; if
 //! more are used in turn, a key may have a copy of its own. The capacity bounds memory either way.
 
-use super::Limiter;
-use super::kept::Keeps;
+use super::kept::{Keeps, converted};
 use super::sealed::Sealed;
+use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
-use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -70,14 +70,15 @@ impl<L> PerKey<L> {
     }
 }
 
-impl<L: Keeps<State: PartialEq> + Clone + PartialEq> PerKey<L> {
+impl<L: Keeps + Clone + PartialEq> PerKey<L> {
     /// Converts a state to `limiter`.
-    pub(crate) fn adopt(&self, state: &mut State<L>, limiter: &L, now: Time) {
-        let old = state.own.as_deref().unwrap_or(&self.default);
+    pub(crate) fn adopt(&self, state: &mut State<L>, limiter: &L) {
+        let old = self.of(state);
         if old == limiter {
             return;
         }
-        state.state = convert(old, &state.state, limiter, now);
+        state.state =
+            converted(old, &state.state, limiter, LONG_AGO).unwrap_or_else(|| limiter.initial());
         state.own = (self.default != *limiter).then(|| self.shared(limiter));
     }
 
@@ -97,18 +98,6 @@ impl<L: Keeps<State: PartialEq> + Clone + PartialEq> PerKey<L> {
         }
         new
     }
-}
-
-/// Converts the state of one limiter to another; a new state if the shape differs.
-fn convert<L: Keeps<State: PartialEq>>(old: &L, state: &L::State, new: &L, now: Time) -> L::State {
-    if old.kept_shape() != new.kept_shape() || *state == old.initial() {
-        return new.initial();
-    }
-    let mut state = state.clone();
-    old.forget(&mut state, now);
-    let mut bytes = Vec::new();
-    old.write_state(&state, now, &mut bytes);
-    new.read_state(&mut bytes.as_slice()).unwrap_or_else(|_| new.initial())
 }
 
 impl<L: Limiter> PerKey<L> {
@@ -149,11 +138,6 @@ impl<L: Limiter + Clone + fmt::Debug> Limiter for PerKey<L> {
     fn check_last(&self, state: &mut State<L>, now: Time, cost: f64, others: bool) -> Outcome {
         let (limiter, state) = self.of_mut(state);
         limiter.check_last(state, now, cost, others)
-    }
-
-    fn charge(&self, state: &mut State<L>, now: Time, cost: f64) -> Result<(), BadNumber> {
-        let (limiter, state) = self.of_mut(state);
-        limiter.charge(state, now, cost)
     }
 
     fn undo(&self, state: &mut State<L>, at: Time, now: Time, cost: f64) -> bool {

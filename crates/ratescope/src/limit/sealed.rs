@@ -1,4 +1,4 @@
-//! Keeps [`Limiter`](super::Limiter) to this crate.
+//! Keeps [`Limiter`](super::Limiter) to the crates of this workspace.
 
 macro_rules! seal {
     ({} $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
@@ -9,5 +9,5 @@ macro_rules! seal {
 limiters!(seal! {});
 impl Sealed for super::any::AnyLimiter {}
 
-/// Every limiter of this crate implements it; no other crate can name it.
+/// Every limiter implements it.
 pub trait Sealed {}

@@ -29,7 +29,7 @@
 use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
 use super::amount::{amount, events, to_f64, touched, window};
 use super::any::AnyLimiter;
-use super::in_f64::{self, InF64, lua};
+use super::in_f64::{self, InF64, Lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::text::{Form, Given, Unreadable};
 use super::{LONG_AGO, Limiter};
@@ -296,7 +296,10 @@ impl Algorithm for SlidingCounter {
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         in_f64::check_window(self.most, self.period)?;
-        Ok(Some(InF64::new(lua!("counter", counts: true), [self.most as f64, self.period as f64])))
+        Ok(Some(InF64::new(
+            Lua { name: "counter", counts: true },
+            [self.most as f64, self.period as f64],
+        )))
     }
 }
 

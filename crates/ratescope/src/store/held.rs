@@ -252,7 +252,7 @@ where
     #[inline]
     pub(crate) fn check_with(&mut self, limiter: &L, now: Time, cost: f64) -> Outcome {
         let outcome = self.update(now, |all, state| {
-            all.adopt(state, limiter, now);
+            all.adopt(state, limiter);
             all.check(state, now, cost)
         });
         self.remember(now, cost, outcome.is_allowed(), outcome.is_allowed());

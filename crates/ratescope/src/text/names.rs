@@ -11,7 +11,7 @@ pub fn named<T: Copy>(names: &[(T, &str)], text: &str, help: &str) -> Result<T, 
     let value = names.iter().find(|(_, name)| *name == text).map(|(value, _)| *value);
     value.ok_or_else(|| {
         let all: Vec<_> = names.iter().map(|(_, name)| *name).collect();
-        ParseError::whole(text, help.replace('{', &all.join(", ")).replace('}', ""))
+        ParseError::whole(text, help.replace("{}", &all.join(", ")))
     })
 }
 

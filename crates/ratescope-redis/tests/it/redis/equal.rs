@@ -107,7 +107,7 @@ fn drawn(
     runner: &mut TestRunner,
 ) -> Option<(AnyLimiter, Vec<Deeds>)> {
     let case = random::cases(kinds).new_tree(runner).unwrap().current();
-    case.limiter.exact_in_f64().ok()?;
+    case.limiter.in_f64().ok()?;
     let events = |_| {
         let steps = random::steps(true).new_tree(runner).unwrap().current();
         let events = case.events(&steps).into_iter();

@@ -30,7 +30,7 @@ fn drawn(runner: &mut TestRunner) -> Option<(Vec<String>, Events)> {
     let limit = (kinds().prop_flat_map(|kind| random::cases(&KINDS[kind..=kind])), 0..PER.len());
     let strategy = (prop::collection::vec(limit, 2..5), random::steps(true));
     let (limits, steps) = strategy.new_tree(runner).unwrap().current();
-    if limits.iter().any(|(case, _)| case.limiter.exact_in_f64().is_err()) {
+    if limits.iter().any(|(case, _)| case.limiter.in_f64().is_err()) {
         return None;
     }
     let texts = limits.iter().map(|(case, per)| format!("{} per {}", case.limiter, PER[*per]));

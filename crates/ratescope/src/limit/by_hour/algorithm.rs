@@ -1,7 +1,7 @@
 //! The limiter by hour describes itself.
 
 use super::{ByHour, Habits};
-use crate::limit::adaptive::Adaptive;
+use crate::limit::adaptive::{Adaptive, FINDS_ITS_LIMIT};
 use crate::limit::algorithm::{Algorithm, Stretch, Unstretched};
 use crate::limit::any::AnyLimiter;
 use crate::limit::in_f64::InF64;
@@ -29,8 +29,8 @@ impl Algorithm for ByHour {
         self.hourly.quota()
     }
 
-    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
-        self.hourly.stretched(by).map(|hourly| ByHour { hourly, ..*self })
+    fn stretched(&self, _by: Stretch) -> Result<Self, Unstretched> {
+        Err(FINDS_ITS_LIMIT)
     }
 
     /// The offset is not in the shape: when it changes, the habit of nine o'clock stays that of nine.

@@ -63,7 +63,6 @@ proptest! {
     }
 }
 
-/// Whether its formula is sure of the microsecond, as it mostly is for a minute, or must be confirmed.
 #[test]
 fn exim_is_reset_in_the_very_microsecond() {
     for per in ["1ms", "1m", "1h", "10h", "52w"] {
