@@ -96,7 +96,7 @@ impl Debtor {
             cost: asked.event.cost,
             fields: KeptFields::new(&prepared.fields, asked.event.fields),
             decision: decision.clone(),
-            own: asked.own.cloned(),
+            own: asked.own.clone(),
         }
     }
 }
@@ -104,13 +104,20 @@ impl Debtor {
 /// A request that the store is asked about.
 struct Asked<'a> {
     head: &'a Head<'a>,
-    event: &'a Event<'a>,
-    latest: &'a Arc<Prepared>,
+    event: Event<'a>,
+    usual: &'a Arc<Prepared>,
     /// The store that decides, if the request has numbers of its own.
-    own: Option<&'a Arc<Own>>,
+    own: Option<Arc<Own>>,
     /// The seat, if the request may have to wait. `None` while the queue is full, or while the client has its share of the
     /// seats.
     seat: Option<Seat>,
+}
+
+impl Asked<'_> {
+    /// The preparations for its own numbers, or else the usual ones.
+    fn prepared(&self) -> &Arc<Prepared> {
+        self.own.as_ref().map_or(self.usual, |own| &own.prepared)
+    }
 }
 
 impl<S, A, C> Shared<S, A, C> {
@@ -164,25 +171,6 @@ impl<S, A, C> Shared<S, A, C> {
     fn cost(&self, head: &Head<'_>) -> f64 {
         self.settings.cost.as_ref().map_or(1.0, |cost| cost(*head))
     }
-
-    /// A request with its seat, and the preparations for its `own` numbers in place of the `latest`.
-    #[inline]
-    fn asked<'a>(
-        &self,
-        head: &'a Head<'a>,
-        event: &'a Event<'a>,
-        latest: &'a Arc<Prepared>,
-        own: Option<&'a Arc<Own>>,
-    ) -> Asked<'a> {
-        let latest = own.map_or(latest, |own| &own.prepared);
-        Asked { head, event, latest, own, seat: self.reserve(latest, event) }
-    }
-
-    /// Takes a seat for a request, if any limit may delay it.
-    fn reserve(&self, prepared: &Prepared, event: &Event<'_>) -> Option<Seat> {
-        let keys = prepared.may_delay.then(|| prepared.delaying(event, &self.queue)).flatten()?;
-        self.queue.reserve(keys)
-    }
 }
 
 impl<S: Store, A, C> Shared<S, A, C> {
@@ -218,17 +206,15 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         };
         let mut fields = RequestFields::new(&self.settings.sources, head, latest.by_ip);
         let fields = fields.read();
-        if let Some(why) = latest.unidentified(fields) {
-            return Some(self.refuse_unidentified(head, latest, why));
-        }
-        let event = &Event { time: self.clock.now(), cost: self.cost(head), fields };
-        let own = self.own(head, latest);
-        let asked = &mut self.asked(head, event, latest, own.as_ref());
-        let details = self.details(asked);
+        let asked = match self.ask(head, fields, latest) {
+            Ok(asked) => asked,
+            Err(refusal) => return Some(refusal),
+        };
+        let details = self.details(&asked);
         // Without `store_of`: the call of a store whose type is known is inlined.
-        let decision = match asked.own {
-            None => self.store.check_now(event, details),
-            Some(own) => own.store.check_now(event, details),
+        let decision = match &asked.own {
+            None => self.store.check_now(&asked.event, details),
+            Some(own) => own.store.check_now(&asked.event, details),
         };
         Some(self.judge(asked, decision.as_ref()?))
     }
@@ -241,16 +227,37 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         let latest = &self.prepared(&self.store.rules());
         let mut fields = RequestFields::new(&self.settings.sources, head, latest.by_ip);
         let fields = fields.read();
-        if let Some(why) = latest.unidentified(fields) {
-            return self.refuse_unidentified(head, latest, why);
-        }
-        let event = &Event { time: self.clock.now(), cost: self.cost(head), fields };
-        let own = self.own(head, latest);
-        let asked = &mut self.asked(head, event, latest, own.as_ref());
-        let details = self.details(asked);
-        let decision = self.store_of(asked.own).check_async(event, details).await;
-        self.meters().took(event.time.until(self.clock.now()));
+        let asked = match self.ask(head, fields, latest) {
+            Ok(asked) => asked,
+            Err(refusal) => return refusal,
+        };
+        let store = self.store_of(asked.own.as_ref());
+        let decision = store.check_async(&asked.event, self.details(&asked)).await;
+        self.meters().took(asked.event.time.until(self.clock.now()));
         self.judge(asked, &decision)
+    }
+
+    /// Makes a request ready for the store: its event, the numbers of its own, and its seat. Otherwise returns the
+    /// refusal, as it lacks a field.
+    #[inline]
+    fn ask<'a, B>(
+        &self,
+        head: &'a Head<'a>,
+        fields: &'a RequestFields<'_>,
+        usual: &'a Arc<Prepared>,
+    ) -> Result<Asked<'a>, Next<B>>
+    where
+        A: Answer<B>,
+    {
+        if let Some(why) = usual.unidentified(fields) {
+            return Err(self.refuse_unidentified(head, usual, why));
+        }
+        let event = Event { time: self.clock.now(), cost: self.cost(head), fields };
+        let own = self.own(head, usual);
+        let mut asked = Asked { head, event, usual, own, seat: None };
+        let keys = asked.prepared().delaying(&event, &self.queue);
+        asked.seat = keys.and_then(|keys| self.queue.reserve(keys));
+        Ok(asked)
     }
 
     /// The store for a request, which may have numbers of its own.
@@ -272,14 +279,15 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
 
     /// Decides about a request by the answer of the store, and counts and logs the decision.
     #[inline]
-    fn judge<B>(&self, asked: &mut Asked<'_>, decision: &Decision) -> Next<B>
+    fn judge<B>(&self, mut asked: Asked<'_>, decision: &Decision) -> Next<B>
     where
         A: Answer<B>,
     {
         let meters = self.meters();
+        let seat = asked.seat.take();
         let made;
-        let prepared = if asked.latest.is_for(decision.rules()) {
-            asked.latest
+        let prepared = if asked.prepared().is_for(decision.rules()) {
+            asked.prepared()
         } else {
             made = self.prepared(decision.rules());
             if made.is_for(&self.store.rules()) {
@@ -290,13 +298,13 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         prepared.count(decision);
         meters.count_keys(asked.event.time, || self.store.memory());
         self.settings.outages.note(decision.fault.as_ref(), self.name(), asked.event.time);
-        let seat = match (decision.wait(), asked.seat.take()) {
+        let seat = match (decision.wait(), seat) {
             (Some(Span::ZERO), _) => None,
             (Some(wait), Some(seat)) => Some((wait, seat)),
-            _ => return Next::Refuse(self.refuse(asked.head, asked.event, prepared, decision)),
+            _ => return Next::Refuse(self.refuse(asked.head, &asked.event, prepared, decision)),
         };
-        self.report_shadows(asked.event, decision);
-        let passed = self.passed(prepared, asked, decision);
+        self.report_shadows(&asked.event, decision);
+        let passed = self.passed(prepared, &asked, decision);
         let Some((wait, mut seat)) = seat else {
             meters.count(RequestOutcome::Allowed);
             return Next::Call(passed);

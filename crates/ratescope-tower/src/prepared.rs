@@ -24,7 +24,7 @@ pub(super) struct Prepared {
     pub(super) rules: Arc<Rules>,
     each: Vec<PreparedRule>,
     /// True if any limit may delay a request.
-    pub(super) may_delay: bool,
+    may_delay: bool,
     /// The names of the fields that rules are about, each once.
     pub(super) fields: Vec<String>,
     /// True if any of them may be the client's address.
@@ -109,7 +109,12 @@ impl Prepared {
     }
 
     /// The keys for which an event may have to wait; `None` if it never has to.
+    #[inline]
     pub(super) fn delaying(&self, event: &Event<'_>, queue: &Queue) -> Option<KeyHashes> {
+        if self.may_delay { self.delaying_keys(event, queue) } else { None }
+    }
+
+    fn delaying_keys(&self, event: &Event<'_>, queue: &Queue) -> Option<KeyHashes> {
         let asked = self.rules.ask(event, None);
         let of = |ask: &Ask| {
             let rule = self.rules.rules().get(ask.rule)?;
