@@ -39,8 +39,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         return serve(listener, store, watch, metrics).await;
     }
     // At most 100,000 keys of each limit.
-    let (ruled, watch) = watch::open(rules, 100_000)?;
-    serve(listener, ruled, watch, metrics).await
+    let (store, watch) = watch::open(rules, 100_000)?;
+    serve(listener, store, watch, metrics).await
 }
 
 /// Opens the rules in a file that is watched, with their states on the Redis at `url`.

@@ -217,8 +217,8 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
         self.with(|settings| settings.sources.proxies = Some(proxies))
     }
 
-    /// Sets the prefix in bits by which IPv6 addresses are grouped, from 0 to 128; the default is
-    /// [`IPV6_PREFIX`](super::IPV6_PREFIX), 64. With 128 or more each address counts alone.
+    /// Sets the prefix in bits by which IPv6 addresses are grouped; the default is
+    /// [`IPV6_PREFIX`](super::IPV6_PREFIX), 64. With 128 or more, each address counts alone.
     pub fn ipv6_prefix(self, bits: u8) -> Self {
         self.with(|settings| settings.sources.ipv6_prefix = bits)
     }
@@ -506,17 +506,16 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
         self.with(|settings| settings.name = Some(name.into()))
     }
 
-    /// Adds the store's answer to the extensions of each request that is passed on, as an
-    /// [`Decision`](ratescope::rules::Decision). Handlers read from it whether a soft limit was exceeded, and how much
-    /// is left of each limit:
+    /// Adds the store's [`Decision`](ratescope::rules::Decision) to the extensions of each request that is passed on.
+    /// Handlers read from it whether a soft limit was exceeded, and how much is left of each limit:
     ///
     /// ```
     /// use axum::{Extension, Router, routing::get};
     /// use ratescope_tower::RateLimit;
     /// use ratescope::rules::{Decision, MemoryStore};
     ///
-    /// async fn left(Extension(answered): Extension<Decision>) -> String {
-    ///     let least = answered.quota();
+    /// async fn left(Extension(decision): Extension<Decision>) -> String {
+    ///     let least = decision.quota();
     ///     least.map_or(String::new(), |least| format!("You have {} left.\n", least.remaining))
     /// }
     ///

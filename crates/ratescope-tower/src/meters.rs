@@ -18,7 +18,8 @@
 //! for and there is no `runtime`; or because the task that charges was `dropped`, as at the end of a runtime.
 //!
 //! A service with several layers gives each a [name](super::RateLimit::name). All counters but the last then have the
-//! label `layer`. Without names, the layers' counters add up, and `ratescope_keys` is that of one layer.
+//! label `layer`. Without names, the layers' counters add up, except the keys: `ratescope_keys` is that of one layer, and
+//! `ratescope_keys_evicted_total` the largest of all.
 //!
 //! Install the recorder before the first request. The layer looks it up once.
 

@@ -47,7 +47,7 @@ pub(super) struct Own {
 }
 
 /// The cache entry of a combination, which the first request with these numbers fills. `None` if they don't fit the rules.
-type Made = OnceLock<Option<Arc<Own>>>;
+type Entry = OnceLock<Option<Arc<Own>>>;
 
 /// The combinations that came last, under the rules in force.
 ///
@@ -59,17 +59,17 @@ pub(super) struct Combinations(RwLock<Recent>);
 #[derive(Default)]
 struct Recent {
     rules: Weak<Rules>,
-    made: HashMap<Arc<Numbers>, Arc<Made>>,
+    entries: HashMap<Arc<Numbers>, Arc<Entry>>,
     /// The keys of the map, the oldest first.
     order: VecDeque<Arc<Numbers>>,
 }
 
 impl Combinations {
     /// The entry of these numbers, which is new and empty if there was none.
-    fn get(&self, rules: &Arc<Rules>, numbers: &Numbers) -> Arc<Made> {
+    fn get(&self, rules: &Arc<Rules>, numbers: &Numbers) -> Arc<Entry> {
         let recent = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = recent.find(rules, numbers) {
-            return made;
+        if let Some(entry) = recent.find(rules, numbers) {
+            return entry;
         }
         drop(recent);
         let mut recent = self.0.write().unwrap_or_else(PoisonError::into_inner);
@@ -84,12 +84,12 @@ impl Recent {
         self.rules.as_ptr() == Arc::as_ptr(rules)
     }
 
-    fn find(&self, rules: &Arc<Rules>, numbers: &Numbers) -> Option<Arc<Made>> {
-        let made = if self.is_for(rules) { self.made.get(numbers) } else { None };
-        made.cloned()
+    fn find(&self, rules: &Arc<Rules>, numbers: &Numbers) -> Option<Arc<Entry>> {
+        let entry = if self.is_for(rules) { self.entries.get(numbers) } else { None };
+        entry.cloned()
     }
 
-    fn add(&mut self, rules: &Arc<Rules>, numbers: &Numbers) -> Arc<Made> {
+    fn add(&mut self, rules: &Arc<Rules>, numbers: &Numbers) -> Arc<Entry> {
         if !self.is_for(rules) {
             *self = Recent { rules: Arc::downgrade(rules), ..Recent::default() };
         }
@@ -98,13 +98,13 @@ impl Recent {
         if self.order.len() >= most
             && let Some(oldest) = self.order.pop_front()
         {
-            self.made.remove(&oldest);
+            self.entries.remove(&oldest);
         }
         let numbers = Arc::new(numbers.clone());
-        let made = Arc::default();
+        let entry = Arc::default();
         self.order.push_back(Arc::clone(&numbers));
-        self.made.insert(numbers, Arc::clone(&made));
-        made
+        self.entries.insert(numbers, Arc::clone(&entry));
+        entry
     }
 }
 
@@ -121,8 +121,8 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         if numbers.0.iter().all(Option::is_none) {
             return None;
         }
-        let made = self.combinations.get(&usual.rules, &numbers);
-        made.get_or_init(|| self.make_own(&numbers, &usual.rules)).clone()
+        let entry = self.combinations.get(&usual.rules, &numbers);
+        entry.get_or_init(|| self.make_own(&numbers, &usual.rules)).clone()
     }
 
     fn make_own(&self, numbers: &Numbers, rules: &Arc<Rules>) -> Option<Arc<Own>> {

@@ -2,16 +2,16 @@
 //!
 //! ```no_run
 //! use ratescope::Time;
-//! use ratescope_tower::watch;
+//! use ratescope_tower::{log_reload, watch};
 //! use std::time::{Duration, Instant};
 //!
-//! let (ruled, watch) = watch::open("rules.yaml", 100_000)?;
+//! let (store, watch) = watch::open("rules.yaml", 100_000)?;
 //! // The clock must be the one that gives events their times.
 //! let start = Instant::now();
 //! let clock = move || Time::from(start.elapsed());
 //! // The file is watched until `_watching` is dropped, and changes go to the log.
-//! let _watching = watch.every(Duration::from_secs(2), clock, |seen| eprintln!("{seen}"))?;
-//! # let _ = ruled;
+//! let _watching = watch.every(Duration::from_secs(2), clock, log_reload)?;
+//! # let _ = store;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -36,7 +36,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 
 /// A rule file, and what reloads it.
-#[must_use = "the file is read again only while `every` or `run` is at work"]
+#[must_use = "the file is read again only by `every` or `look`"]
 pub struct Watch {
     path: PathBuf,
     reload: Reload,
@@ -102,10 +102,10 @@ pub fn open(path: impl Into<PathBuf>, capacity: usize) -> Result<(MemoryStore, W
     let path = path.into();
     let text = read(&path)?;
     let rules = Rules::read(&path.display().to_string(), &text)?;
-    let ruled = MemoryStore::new(rules, capacity);
-    let follows = ruled.clone();
+    let store = MemoryStore::new(rules, capacity);
+    let follows = store.clone();
     let watch = Watch::new(path, text, move |file, text, now| follows.reload(file, text, now));
-    Ok((ruled, watch))
+    Ok((store, watch))
 }
 
 impl Watch {

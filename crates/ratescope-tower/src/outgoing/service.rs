@@ -123,7 +123,7 @@ impl<C: Clock> Pace<C> {
         let counted = until(clock, waiting, |most| {
             let now = clock.now();
             let passed = limits.pass(call, now, waiting.cost, most);
-            ready(passed.map(|decision| (now, decision)).map_err(Blocked::from))
+            ready(passed.map(|wait| (now, wait)).map_err(Blocked::from))
         })
         .await?;
         // The host may have asked for a pause while the call waited in a queue.
