@@ -5,7 +5,7 @@
 //! everything that depends on the draft is in this file.
 //! [`headers`](super::headers) documents the items.
 
-use super::headers::Left;
+use super::headers::RoundedQuota;
 use core::fmt::{self, Write};
 use http::StatusCode;
 use http::header::HeaderName;
@@ -68,9 +68,9 @@ pub(super) fn item(name: &str) -> String {
 
 /// The list of RateLimit. Each limit gives the [beginning](item) of its item, the units that remain, and the seconds
 /// until the reset.
-pub(super) fn limits<'a>(each: impl Iterator<Item = (&'a str, Left)> + Clone) -> Vec<u8> {
+pub(super) fn limits<'a>(each: impl Iterator<Item = (&'a str, RoundedQuota)> + Clone) -> Vec<u8> {
     let digits = |n: u64| n.checked_ilog10().map_or(1, |log| log as usize + 1);
-    let each = each.map(|(item, Left { remaining, reset })| {
+    let each = each.map(|(item, RoundedQuota { remaining, reset })| {
         (item, remaining.min(LARGEST), reset.min(LARGEST))
     });
     let length =

@@ -5,7 +5,7 @@
 //! | `Retry-After`, `X-Ratelimit-Retry-After` | whole seconds until the request would pass, rounded up; 1 if the store failed | the request is refused, and would pass later |
 //! | `X-RateLimit-Limit` | the quota of the limit with the least remaining | a limit applies |
 //! | `X-RateLimit-Remaining` | what remains of that quota, rounded down | |
-//! | `X-RateLimit-Reset` | whole seconds until the whole quota is available again, rounded up; in a refusal by this limit, or with nothing left, until the request would pass | |
+//! | `X-RateLimit-Reset` | whole seconds until the whole quota is available again, rounded up; in a refusal by this limit, or with nothing remaining, until the request would pass | |
 //! | `RateLimit-Policy`, `RateLimit` | the same for all limits that apply, in the form of the draft | |
 //!
 //! If an inner service or layer has set headers already:
@@ -164,20 +164,20 @@ impl Headers {
         let outcomes = if is_wanted { decision.placed_outcomes() } else { &[] };
         for &PlacedOutcome { place, outcome, quota, .. } in outcomes {
             let Some(mut quota) = quota else { continue };
-            if let Some(limit) = prepared.limit(place).filter(|limit| limit.quota.is_some()) {
+            if let Some(limit) = prepared.limit(place) {
                 if is_at_once || refused.is_some() {
                     quota.remaining = (quota.remaining - limit.waiting).max(0.0);
                 }
-                let left = Left::new(&quota, retry, outcome.is_allowed());
-                each.push(OfLimit { limit, place, remaining: quota.remaining, left });
+                let rounded = RoundedQuota::new(&quota, retry, outcome.is_allowed());
+                each.push(OfLimit { limit, place, remaining: quota.remaining, rounded });
             }
         }
         if self.x_ratelimit {
             let least = each.iter().reduce(|a, b| if b.remaining < a.remaining { b } else { a });
-            values.least = least.and_then(|of| Some((of.limit.quota.clone()?, of.left)));
+            values.least = least.map(|of| (of.limit.quota.clone(), of.rounded));
         }
         if self.ratelimit {
-            let limits = draft::limits(each.iter().map(|of| (of.limit.item.as_str(), of.left)));
+            let limits = draft::limits(each.iter().map(|of| (of.limit.item.as_str(), of.rounded)));
             values.limits = HeaderValue::try_from(limits).ok();
             values.policies = prepared.policies(&each);
         }
@@ -191,12 +191,12 @@ pub(super) struct OfLimit<'a> {
     pub(super) limit: &'a PreparedLimit,
     pub(super) place: Place,
     remaining: f64,
-    left: Left,
+    rounded: RoundedQuota,
 }
 
 /// The remaining quota of a limit, rounded to whole numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Left {
+pub(super) struct RoundedQuota {
     /// In units.
     pub(super) remaining: u64,
     /// The seconds until the whole quota is available again, or until the refused request would pass.
@@ -221,14 +221,14 @@ pub fn waiting(limiter: &AnyLimiter) -> f64 {
 pub(super) struct Values {
     retry_after: Option<u64>,
     x_retry_after: Option<u64>,
-    /// The quota of the limit with the least left, and what is left of it.
-    least: Option<(HeaderValue, Left)>,
+    /// The size of the quota with the least remaining, and its numbers.
+    least: Option<(HeaderValue, RoundedQuota)>,
     /// RateLimit-Policy and RateLimit.
     policies: Option<HeaderValue>,
     limits: Option<HeaderValue>,
 }
 
-impl Left {
+impl RoundedQuota {
     /// `retry` is the time after which a refused request would pass. `allows` says whether this limit allowed it.
     fn new(quota: &RawQuota, retry: Option<Span>, allows: bool) -> Self {
         // The cast saturates if the remaining amount is infinite.
@@ -238,7 +238,7 @@ impl Left {
             Some(retry) if remaining == 0 || !allows => retry.min(quota.reset),
             _ => quota.reset,
         };
-        Left { remaining, reset: up(reset) }
+        RoundedQuota { remaining, reset: up(reset) }
     }
 }
 
@@ -251,7 +251,7 @@ impl Values {
         if let Some(seconds) = self.x_retry_after {
             headers.entry(X_RETRY_AFTER).or_insert(number(seconds));
         }
-        if let Some((quota, Left { remaining, reset })) = self.least.take() {
+        if let Some((quota, RoundedQuota { remaining, reset })) = self.least.take() {
             let said = headers.get(X_REMAINING);
             if !said.is_some_and(|said| is_at_most(said, remaining)) {
                 headers.insert(X_REMAINING, number(remaining));

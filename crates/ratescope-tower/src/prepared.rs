@@ -37,8 +37,9 @@ pub(super) struct Prepared {
 #[derive(Debug)]
 struct PreparedRule {
     meters: RuleMeters,
-    limits: Vec<PreparedLimit>,
-    stretched: Vec<PreparedLimit>,
+    /// `None` for limiters that never refuse.
+    limits: Vec<Option<PreparedLimit>>,
+    stretched: Vec<Option<PreparedLimit>>,
 }
 
 /// The headers of a limit that are the same for all clients.
@@ -46,8 +47,8 @@ struct PreparedRule {
 pub(super) struct PreparedLimit {
     /// The [name](Rules::limit_names), in ASCII.
     pub(super) name: String,
-    /// `None` for a limiter that never refuses.
-    pub(super) quota: Option<HeaderValue>,
+    /// The size of its quota.
+    pub(super) quota: HeaderValue,
     /// How much of its room is for requests that wait.
     pub(super) waiting: f64,
     /// The beginning of the item in RateLimit.
@@ -160,27 +161,27 @@ impl Prepared {
         }
     }
 
-    /// The headers of a limit.
+    /// The headers of a limit; `None` if its limiter never refuses.
     pub(super) fn limit(&self, place: Place) -> Option<&PreparedLimit> {
         let rule = self.each.get(place.rule)?;
         let limits = if place.is_stretched { &rule.stretched } else { &rule.limits };
-        limits.get(place.limit)
+        limits.get(place.limit)?.as_ref()
     }
 }
 
 impl PreparedLimit {
-    fn new(name: &str, limiter: &AnyLimiter, unit: Option<&str>) -> Self {
+    fn new(name: &str, limiter: &AnyLimiter, unit: Option<&str>) -> Option<Self> {
+        let quota = limiter.quota()?;
+        let (count, window) = (quota.count() as u64, up(quota.per()));
         let name = draft::name(name);
-        let quota = limiter.quota().map(|quota| (quota.count() as u64, up(quota.per())));
-        let (count, window) = quota.unwrap_or_default();
         let in_list = draft::name_in_list(&name);
-        PreparedLimit {
+        Some(PreparedLimit {
             name,
-            quota: quota.map(|_| lasting(count.to_string())),
+            quota: lasting(count.to_string()),
             waiting: waiting(limiter),
             item: draft::item(&in_list),
             policy: lasting(draft::policy(&in_list, count, window, unit)),
             list: OnceLock::new(),
-        }
+        })
     }
 }
