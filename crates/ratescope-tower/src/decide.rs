@@ -105,6 +105,7 @@ impl Debtor {
 struct Asked<'a> {
     head: &'a Head<'a>,
     event: Event<'a>,
+    /// The preparations for the rules in force.
     usual: &'a Arc<Prepared>,
     /// The store that decides, if the request has numbers of its own.
     own: Option<Arc<Own>>,
