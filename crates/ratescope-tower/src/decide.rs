@@ -13,7 +13,7 @@ use super::unidentified::Unidentified;
 use http::Response;
 use ratescope::clock::Clock;
 use ratescope::event::{Event, Fields};
-use ratescope::internal::{ByRules, Reader};
+use ratescope::internal::ByRules;
 use ratescope::rules::{Decision, Details, Rules, Store};
 use ratescope::time::Span;
 use std::sync::{Arc, OnceLock, Weak};
@@ -187,11 +187,7 @@ impl<S: Store, A, C> Shared<S, A, C> {
 
 impl<S: Store, A, C: Clock> Shared<S, A, C> {
     /// Decides about a request if the store answers at once; otherwise counts nothing.
-    pub(super) fn decide_now<B>(
-        &self,
-        reader: &mut Reader<Prepared>,
-        head: &Head<'_>,
-    ) -> Option<Next<B>>
+    pub(super) fn decide_now<B>(&self, head: &Head<'_>) -> Option<Next<B>>
     where
         A: Answer<B>,
     {
@@ -199,8 +195,8 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
             return Some(Next::Call(Passed::default()));
         }
         let made = &mut None;
-        let guard = &mut None;
-        let latest = match self.preparations.latest(reader, guard) {
+        let known = self.preparations.latest();
+        let latest = match &**known {
             // A reload that came after `latest` was made may demand a key, or have other limits.
             [Some((_, latest)), _] if !self.settings.needs_latest() => latest,
             _ => &*made.insert(self.prepared(&self.store.rules())),

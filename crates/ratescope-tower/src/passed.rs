@@ -10,7 +10,6 @@ use super::reservation::Reservation;
 use core::fmt;
 use http::{Request, Response};
 use ratescope::clock::Clock;
-use ratescope::internal::Reader;
 use ratescope::rules::{Decision, Store};
 use ratescope::time::Span;
 use std::sync::Arc;
@@ -97,7 +96,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimit<S, A, C> {
     where
         A: Answer<B>,
     {
-        let next = self.shared.decide_now(&mut Reader::New, &Head::new(request));
+        let next = self.shared.decide_now(&Head::new(request));
         self.shared.admit(request, next).await.map_err(|refusal| *refusal)
     }
 

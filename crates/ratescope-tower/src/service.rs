@@ -24,7 +24,6 @@ use super::decide::{Next, Shared};
 use super::fields::Head;
 use super::headers::Values;
 use super::passed::Passed;
-use super::prepared::Prepared;
 use super::refusal::{Answer, Problem};
 use core::fmt;
 use core::future::{Future, poll_fn};
@@ -34,7 +33,6 @@ use core::task::{Context, Poll, ready};
 use http::{Request, Response};
 use pin_project_lite::pin_project;
 use ratescope::clock::{Clock, SystemClock};
-use ratescope::internal::Reader;
 use ratescope::rules::Store;
 use std::sync::Arc;
 use tower_service::Service;
@@ -44,13 +42,12 @@ use tower_service::Service;
 pub struct RateLimited<I, S, A = Problem, C = SystemClock, W = Uncharged> {
     inner: I,
     shared: Arc<Shared<S, A, C>>,
-    reader: Reader<Prepared>,
     bodies: PhantomData<W>,
 }
 
 impl<I, S, A, C, W> RateLimited<I, S, A, C, W> {
     pub(super) fn new(inner: I, shared: Arc<Shared<S, A, C>>) -> Self {
-        RateLimited { inner, shared, reader: Reader::New, bodies: PhantomData }
+        RateLimited { inner, shared, bodies: PhantomData }
     }
 
     /// The inner service.
@@ -94,7 +91,7 @@ where
 
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let shared = &self.shared;
-        let state = match shared.decide_now(&mut self.reader, &Head::new(&request)) {
+        let state = match shared.decide_now(&Head::new(&request)) {
             Some(Next::Call(mut passed)) => {
                 shared.insert_extensions(&mut request, &mut passed);
                 let inner = self.inner.call(request);

@@ -209,7 +209,7 @@ pub mod internal {
     pub use crate::{
         address::made::Made,
         rules::asked::{Ask, AskedOutcomes},
-        rules::by_rules::{ByRules, Reader},
+        rules::by_rules::ByRules,
         rules::decision::{PlacedOutcome, RawQuota},
         rules::sketch::{Placed, Sketch},
     };

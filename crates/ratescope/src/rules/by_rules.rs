@@ -1,59 +1,26 @@
 //! A cache of values made from rules, for the current rules and those before.
 
 use super::Rules;
-use arc_swap::ArcSwap;
-use arc_swap::{Cache, Guard};
+use arc_swap::{ArcSwap, Guard};
 use std::sync::Arc;
 
 /// The values for two rules, the latest first. For a while after a reload, decisions by the old and by the new rules
 /// arrive in turn.
 #[derive(Debug)]
-pub struct ByRules<T>(Arc<ArcSwap<Pair<T>>>);
+pub struct ByRules<T>(ArcSwap<Pair<T>>);
 
 pub(crate) type Pair<T> = [Option<(Arc<Rules>, Arc<T>)>; 2];
 
-/// A reader of the values. From its second reading on it holds a copy, and only checks that the copy is the latest. The
-/// first reading makes no copy: a router clones a service for each request, and all threads would contend on the
-/// reference count.
-#[derive(Debug)]
-pub enum Reader<T> {
-    /// Has not read.
-    New,
-    /// Has read once.
-    Once,
-    /// Holds a copy.
-    Often(Cache<Arc<ArcSwap<Pair<T>>>, Arc<Pair<T>>>),
-}
-
-/// The values are shared.
-impl<T> Clone for ByRules<T> {
-    fn clone(&self) -> Self {
-        ByRules(Arc::clone(&self.0))
-    }
-}
-
 impl<T> Default for ByRules<T> {
     fn default() -> Self {
-        ByRules(Arc::default())
+        ByRules(ArcSwap::default())
     }
 }
 
 impl<T> ByRules<T> {
-    /// The latest values: the copy of the reader, or a borrow from `guard`.
-    pub fn latest<'a>(
-        &self,
-        reader: &'a mut Reader<T>,
-        guard: &'a mut Option<Guard<Arc<Pair<T>>>>,
-    ) -> &'a Pair<T> {
-        match reader {
-            Reader::New => *reader = Reader::Once,
-            Reader::Once => *reader = Reader::Often(Cache::new(Arc::clone(&self.0))),
-            Reader::Often(_) => {}
-        }
-        match reader {
-            Reader::Often(copy) => copy.load(),
-            _ => guard.insert(self.0.load()),
-        }
+    /// The latest values, without a reference count on which threads would contend.
+    pub fn latest(&self) -> Guard<Arc<Pair<T>>> {
+        self.0.load()
     }
 
     /// The value for `rules`, made if it is not in the cache.
