@@ -379,7 +379,7 @@ impl<'a> RequestFields<'a> {
     }
 
     /// Reads what is always needed. Not a part of `new`: moving the fields right after the address was written would
-    /// stall on that write.
+    /// stall on that write. An address made when it is first needed costs a tenth of a request without headers.
     #[inline(always)]
     pub(super) fn read(&mut self) -> &Self {
         for _ in &self.sources.fields {

@@ -46,7 +46,7 @@ use http::{HeaderMap, HeaderValue};
 use ratescope::internal::{PlacedOutcome, RawQuota};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::nginx::Delay;
-use ratescope::rules::{Decision, Place};
+use ratescope::rules::Decision;
 use ratescope::time::Span;
 use smallvec::SmallVec;
 
@@ -169,7 +169,7 @@ impl Headers {
                     quota.remaining = (quota.remaining - limit.waiting).max(0.0);
                 }
                 let rounded = RoundedQuota::new(&quota, retry, outcome.is_allowed());
-                each.push(OfLimit { limit, place, remaining: quota.remaining, rounded });
+                each.push(OfLimit { limit, remaining: quota.remaining, rounded });
             }
         }
         if self.x_ratelimit {
@@ -189,7 +189,6 @@ impl Headers {
 #[derive(Clone, Copy)]
 pub(super) struct OfLimit<'a> {
     pub(super) limit: &'a PreparedLimit,
-    pub(super) place: Place,
     remaining: f64,
     rounded: RoundedQuota,
 }
@@ -292,8 +291,8 @@ const fn digits() -> [u8; 3 * SMALL] {
     digits
 }
 
-/// A number as a header, without an allocation if it is small: an eighth of the time of a request with all headers, by
-/// `./scripts/bench middleware`.
+/// A number as a header, without an allocation if it is small. This saves 6 % of the instructions of a request with all
+/// headers, and 10 % if the remaining amount is small as well.
 fn number(number: u64) -> HeaderValue {
     if number < SMALL as u64 {
         let place = 3 * number as usize;

@@ -29,7 +29,6 @@ pub mod fields;
 mod grpc;
 mod header_writer;
 pub mod headers;
-mod lasting;
 mod layer;
 pub mod meters;
 mod outages;

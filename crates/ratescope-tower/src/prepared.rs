@@ -4,7 +4,6 @@
 use super::draft;
 use super::fields::RequestFields;
 use super::headers::{OfLimit, up, waiting};
-use super::lasting::lasting;
 use super::layer::LayerSettings;
 use super::meters::RuleMeters;
 use super::queue::{KeyHashes, Queue};
@@ -16,7 +15,8 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::Limit;
 use ratescope::rules::{Decision, Place, Rule, Rules};
 use ratescope::time::Time;
-use std::sync::{Arc, OnceLock};
+use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// The preparations for some rules.
 #[derive(Debug)]
@@ -55,9 +55,6 @@ pub(super) struct PreparedLimit {
     pub(super) item: String,
     /// The item in RateLimit-Policy.
     policy: HeaderValue,
-    /// A cache: the first list of RateLimit-Policy that ended with this item, and its limits. Most requests with this
-    /// limit have the same other limits.
-    list: OnceLock<(Vec<Place>, HeaderValue)>,
 }
 
 impl Prepared {
@@ -144,20 +141,14 @@ impl Prepared {
 
     /// RateLimit-Policy for these limits.
     pub(super) fn policies(&self, each: &[OfLimit<'_>]) -> Option<HeaderValue> {
-        let last = each.last()?.limit;
-        if each.len() == 1 {
-            return Some(last.policy.clone());
-        }
-        let joined = || {
-            let items = each.iter().filter_map(|of| of.limit.policy.to_str().ok());
-            items.collect::<Vec<_>>().join(", ")
-        };
-        let places = || each.iter().map(|of| of.place);
-        let (known, list) = last.list.get_or_init(|| (places().collect(), lasting(joined())));
-        if places().eq(known.iter().copied()) {
-            Some(list.clone())
-        } else {
-            HeaderValue::try_from(joined()).ok()
+        match each {
+            [] => None,
+            [one] => Some(one.limit.policy.clone()),
+            _ => {
+                let items: SmallVec<[&[u8]; 4]> =
+                    each.iter().map(|of| of.limit.policy.as_bytes()).collect();
+                HeaderValue::try_from(items.join(&b", "[..])).ok()
+            }
         }
     }
 
@@ -177,11 +168,11 @@ impl PreparedLimit {
         let in_list = draft::name_in_list(&name);
         Some(PreparedLimit {
             name,
-            quota: lasting(count.to_string()),
+            quota: count.into(),
             waiting: waiting(limiter),
             item: draft::item(&in_list),
-            policy: lasting(draft::policy(&in_list, count, window, unit)),
-            list: OnceLock::new(),
+            // All of it is escaped, so a header can hold it.
+            policy: HeaderValue::try_from(draft::policy(&in_list, count, window, unit)).ok()?,
         })
     }
 }
