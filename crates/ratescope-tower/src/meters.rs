@@ -23,6 +23,7 @@
 //!
 //! Install the recorder before the first request. The layer looks it up once.
 
+use super::outages::LATE;
 use core::sync::atomic::{AtomicI64, Ordering};
 use metrics::{Counter, Gauge, Histogram, Label, counter, gauge, histogram};
 use ratescope::internal::PlacedOutcome;
@@ -104,9 +105,8 @@ impl Meters {
     pub(super) fn count_keys(&self, now: Time, memory: impl FnOnce() -> Option<Memory>) {
         let now = now.as_micros();
         let due = self.due.load(Ordering::Relaxed);
-        // The clock may be set back. But an event may also be late, as after a wait for the store.
-        let is_due = now >= due || now < due.saturating_sub(60 * SECOND);
-        if !is_due {
+        let is_set_back = now < due.saturating_sub(LATE.micros_up());
+        if now < due && !is_set_back {
             return;
         }
         let next = now.saturating_add(SECOND);

@@ -11,6 +11,10 @@ use ratescope::time::{Span, Time};
 /// this time.
 const CALM: Span = Span::seconds(1);
 
+/// How far the time of a decision may lie behind that of another: an event may have waited so long for the store. If it
+/// lies further behind, the clock was set back.
+pub(super) const LATE: Span = Span::minutes(1);
+
 /// The outages of a store, as its decisions show them.
 #[derive(Debug, Default)]
 pub struct Outages {
@@ -58,10 +62,10 @@ impl Outages {
 
     #[cold]
     fn may_be_back(&self, layer: Option<&str>, now: Time) {
-        // The clock may have been set back.
         let failed = Time::from_micros(self.failed.load(Ordering::Relaxed));
-        let since = failed.until(now).max(now.until(failed));
-        if since < CALM || !self.is_out.swap(false, Ordering::Relaxed) {
+        let is_set_back = now < failed.before(LATE);
+        let is_calm = is_set_back || failed.until(now) >= CALM;
+        if !is_calm || !self.is_out.swap(false, Ordering::Relaxed) {
             return;
         }
         let decisions = self.decisions.swap(0, Ordering::Relaxed);
