@@ -26,11 +26,11 @@ pub use super::algorithm::Unstretched;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
+use super::Limiter;
 use super::algorithm::{Algorithm, Stretch};
 use super::in_f64::InF64;
 use super::kept::{Bytes, Content, KeptError, Kind, Shape, converted};
 use super::text::{self, Form, Given, Unreadable};
-use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::{BadNumber, ParseError};
@@ -276,11 +276,10 @@ impl AnyLimiter {
         }
     }
 
-    /// Converts a state to the limiter of `initial`. The state is that of its latest event, so since then a bucket has
-    /// drained at the new rate, as on Redis.
+    /// Converts a state to the limiter of `initial`.
     #[cold]
     fn convert(&self, state: &mut AnyState, initial: &AnyState) {
-        let converted = converted(self.of(state), state, self.of(initial), LONG_AGO);
+        let converted = converted(self.of(state), state, self.of(initial));
         *state = converted.map_or_else(|| initial.clone(), |state| initial.like(state));
     }
 }

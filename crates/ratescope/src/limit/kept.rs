@@ -110,10 +110,10 @@ pub use shape::Shape;
 pub(super) use bytes::{Bytes, Content, within};
 pub(super) use shape::Kind;
 
-use super::Limiter;
 use super::algorithm::Algorithm;
 use super::any::{AnyLimiter, AnyState};
 use super::bucket::Filled;
+use super::{LONG_AGO, Limiter};
 use crate::text::ParseError;
 use crate::time::Time;
 use core::fmt;
@@ -188,18 +188,14 @@ impl<L: Algorithm> Keeps for L {
     }
 }
 
-/// The state of `old` for `new`, kept as of `at`; `None` if their shapes differ.
-pub(super) fn converted<L: Keeps>(
-    old: &L,
-    state: &L::State,
-    new: &L,
-    at: Time,
-) -> Option<L::State> {
+/// The state of `old` for `new`; `None` if their shapes differ. It is the state of its latest event, so since then a
+/// bucket has drained at the new rate, as on Redis.
+pub(super) fn converted<L: Keeps>(old: &L, state: &L::State, new: &L) -> Option<L::State> {
     if old.kept_shape() != new.kept_shape() {
         return None;
     }
     let mut bytes = Vec::new();
-    old.write_state(state, at, &mut bytes);
+    old.write_state(state, LONG_AGO, &mut bytes);
     new.read_state(&mut bytes.as_slice()).ok()
 }
 

@@ -22,9 +22,9 @@
 //! Keys with equal limiters share one, so a key takes 8 bytes more. A cache has the last 256 different limiters; if
 //! more are used in turn, a key may have a copy of its own. The capacity bounds memory either way.
 
+use super::Limiter;
 use super::kept::{Keeps, converted};
 use super::sealed::Sealed;
-use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
 use crate::time::{Span, Time};
 use core::fmt;
@@ -77,8 +77,7 @@ impl<L: Keeps + Clone + PartialEq> PerKey<L> {
         if old == limiter {
             return;
         }
-        state.state =
-            converted(old, &state.state, limiter, LONG_AGO).unwrap_or_else(|| limiter.initial());
+        state.state = converted(old, &state.state, limiter).unwrap_or_else(|| limiter.initial());
         state.own = (self.default != *limiter).then(|| self.shared(limiter));
     }
 

@@ -226,7 +226,7 @@ fn a_limit_of_a_users_own() {
     assert!(users.check_key_n("bob", 6).is_allowed() && !users.check_key("bob").is_allowed());
     assert!(users.check_key_n_with(&large, "ann", 40).is_allowed());
     assert_eq!(users.peek_key("ann").remaining(), 20.0);
-    // What was counted stays counted, and drains at the rate of the limit that asks.
+    // A bucket keeps its content, which drains at the rate of the limit that asks.
     let refused = users.check_key_with(&small, "ann");
     assert_eq!(refused.retry_after(), Some(Duration::from_secs(40 * 60)));
     clock.advance(60 * SECOND);

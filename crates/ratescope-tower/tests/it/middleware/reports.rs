@@ -237,7 +237,7 @@ fn values_that_are_not_normal_are_told_at_the_start() {
     assert_eq!(warned(RateLimit::refuse_doubtful_paths), all);
     assert_eq!(warned(RateLimit::keep_slashes), others);
     assert_eq!(warned(|limit| limit.refuse_doubtful_paths().keep_slashes()), others);
-    // What a source of the service's own says is not brought into another form.
+    // The values of the service's own source are not normalized.
     assert_eq!(warned(|limit| limit.field("path", |_| Some("//login".into()))), others);
 }
 

@@ -159,7 +159,7 @@ fn panics(done: impl FnOnce()) -> usize {
     PANICS.get()
 }
 
-/// Nobody can tell it: what was reserved stays counted.
+/// Nothing can be given back, so the reserved cost stays counted; and nothing panics.
 #[test]
 fn a_store_that_has_to_be_waited_for_outside_of_a_runtime() {
     let far = Far { sleeps: true, ..Far::new(TEN, 0) };
