@@ -39,6 +39,7 @@ mod algorithm;
 mod breaker;
 mod clear;
 mod decide;
+mod fallback;
 mod keys;
 mod link;
 mod masters;
@@ -58,8 +59,8 @@ pub use redis;
 
 use address::Address;
 use arc_swap::ArcSwap;
-use core::sync::atomic::{AtomicI64, Ordering};
 use decide::{Decided, Request};
+use fallback::Fallback;
 use link::Link;
 use plan::{Op, Plan, Question};
 use ratescope::event::{Event, Fields};
@@ -96,14 +97,12 @@ pub struct RedisStore(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     redis: Redis,
-    /// Made from the rules of `local`, again at each reload.
+    /// Made from the rules of `fallback`, again at each reload.
     plan: ArcSwap<Plan>,
     /// Held while the rules and the plan are replaced.
     replacing: Mutex<()>,
-    /// The store in this process, which decides when Redis can't be asked.
-    local: MemoryStore,
-    /// How many microseconds the clock of Redis was ahead of the events' clock in its latest answer.
-    ahead: AtomicI64,
+    /// Decides when Redis can't be asked.
+    fallback: Fallback,
 }
 
 impl Redis {
@@ -204,48 +203,48 @@ impl RedisStore {
     /// As for [`MemoryStore::with_limits`], and if a rule can't be computed there.
     pub fn with_limits(&self, rules: impl Into<Rules>) -> Result<Self, RulesError> {
         let redis = self.0.redis.clone();
-        let local = self.0.local.with_limits(rules)?;
+        let local = self.0.fallback.store.with_limits(rules)?;
         computable(&local.rules(), redis.apart)?;
         Ok(RedisStore::new(redis, local))
     }
 
     fn new(redis: Redis, local: MemoryStore) -> Self {
         let plan = Plan::new(local.rules(), &redis.options);
+        let fallback = Fallback::new(local, redis.options.processes);
         RedisStore(Arc::new(Inner {
             redis,
             plan: ArcSwap::from_pointee(plan),
             replacing: Mutex::default(),
-            local,
-            ahead: AtomicI64::default(),
+            fallback,
         }))
     }
 
     /// See [`MemoryStore::set_load`].
     pub fn set_load(&self, load: Option<Load>) {
-        self.0.local.set_load(load);
+        self.0.fallback.store.set_load(load);
     }
 
     /// Frees the memory of states in this process that have no effect any more at `now`.
     pub fn forget(&self, now: Time) {
-        self.0.local.forget(self.0.as_redis_has_it(now));
+        self.0.fallback.forget(now);
     }
 
     async fn ask(&self, event: &Event<'_>, op: Op, details: Details) -> Decision {
         let inner = &*self.0;
         let plan = inner.plan.load_full();
-        let asks = plan.rules.ask(event, inner.local.load());
+        let asks = plan.rules.ask(event, inner.fallback.store.load());
         let question = plan.question(event, asks, Intent::Count);
         let with_states = details.quotas || details.retry;
         match inner.decide(vec![question], op, with_states, event.time).await {
             Ok((questions, replies)) => {
                 let Some((question, reply)) = questions.iter().zip(replies).next() else {
-                    return inner.instead(event, op, details, Fault::Late);
+                    return inner.fallback.decide(event, op != Op::Peek, details, Fault::Late);
                 };
                 let decision = answered(question, &reply, details);
-                inner.adopt(event, question, reply);
+                inner.fallback.adopt(event, question, reply);
                 decision
             }
-            Err(fault) => inner.instead(event, op, details, fault),
+            Err(fault) => inner.fallback.decide(event, op != Op::Peek, details, fault),
         }
     }
 }
@@ -275,7 +274,7 @@ impl Inner {
         let plans = Part::once_each(parts, |store| store.0.plan.load_full());
         let mut questions = Vec::with_capacity(parts.len());
         for (part, plan) in parts.iter().zip(&plans) {
-            let asks = plan.rules.ask(part.event, part.store.0.local.load());
+            let asks = plan.rules.ask(part.event, part.store.0.fallback.store.load());
             questions.push(plan.question(part.event, asks, part.intent));
         }
         let op = if details.at_once { Op::CheckAtOnce } else { Op::Check };
@@ -289,36 +288,24 @@ impl Inner {
                 for intent in [Intent::Count, Intent::GiveBack] {
                     for (part, (question, reply)) in parts.iter().zip(each()) {
                         if part.intent == intent {
-                            part.store.0.adopt(part.event, question, reply.clone());
+                            part.store.0.fallback.adopt(part.event, question, reply.clone());
                         }
                     }
                 }
                 decisions
             }
-            Err(fault) => {
-                // This process decides instead.
-                let events: Vec<Event<'_>> =
-                    parts.iter().map(|part| part.store.0.in_its_time(part.event)).collect();
-                let local: Vec<Part<'_, MemoryStore>> = parts
-                    .iter()
-                    .zip(&events)
-                    .map(|(part, event)| Part { event, ..part.of_store(&part.store.0.local) })
-                    .collect();
-                let mut decisions = MemoryStore::answer_all_instead(&local, details, self.times());
-                decisions.iter_mut().for_each(|decision| decision.fault = Some(fault.clone()));
-                decisions
-            }
+            Err(fault) => self.fallback.decide_all(parts, details, &fault),
         }
     }
 
     async fn charge(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<(), Fault> {
         let plan = self.plan.load_full();
-        let asks = plan.rules.ask_to_charge(event, self.local.load(), passed)?;
+        let asks = plan.rules.ask_to_charge(event, self.fallback.store.load(), passed)?;
         let question = plan.question(event, asks, Intent::Count);
         let done = self.decide(vec![question], Op::Charge, false, event.time).await.map(drop);
         if done.is_err() {
             // This process counts the event instead.
-            self.local.charge_instead(&self.in_its_time(event), passed, self.times())?;
+            self.fallback.charge(event, passed)?;
         }
         done
     }
@@ -326,7 +313,7 @@ impl Inner {
     async fn give_back(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<bool, Fault> {
         // One plan for the whole call, since a reload may replace it meanwhile.
         let plan = self.plan.load_full();
-        let asks = plan.rules.ask_to_give_back(event, self.local.load(), passed);
+        let asks = plan.rules.ask_to_give_back(event, self.fallback.store.load(), passed);
         let mut limiters = asks.iter().filter_map(|ask| plan.limiter(ask));
         if !limiters.all(AnyLimiter::can_give_back) {
             return Ok(false);
@@ -335,7 +322,7 @@ impl Inner {
         let done = self.decide(vec![question], Op::Check, false, event.time).await.map(|_| true);
         if done.is_err() {
             // While Redis can't be asked, this process decides by its own counters.
-            self.local.give_back_times(&self.in_its_time(event), passed, self.times());
+            self.fallback.give_back(event, passed);
         }
         done
     }
@@ -345,8 +332,8 @@ impl Inner {
         fields: &dyn Fields,
         of: &(dyn Fn(&Rule, &Per) -> bool + Send + Sync),
     ) -> Result<usize, Fault> {
-        let Inner { redis, plan, local, .. } = self;
-        local.reset(fields, of);
+        let Inner { redis, plan, fallback, .. } = self;
+        fallback.store.reset(fields, of);
         let event = Event { time: Time::ZERO, cost: 0.0, fields };
         let calls = plan.load().resets(&event, of);
         let read = |bytes: &[u8]| core::str::from_utf8(bytes).ok()?.parse::<usize>().ok();
@@ -355,46 +342,6 @@ impl Inner {
             removed += redis.link.run(&call, redis.link.until(), read).await?.min(1);
         }
         Ok(removed)
-    }
-
-    /// Decides in this process, because Redis could not be asked.
-    fn instead(&self, event: &Event<'_>, op: Op, details: Details, fault: Fault) -> Decision {
-        let event = self.in_its_time(event);
-        let counts = op != Op::Peek;
-        let mut decision = self.local.answer_instead(&event, details, counts, self.times());
-        decision.fault = Some(fault);
-        decision
-    }
-
-    /// Takes over the states of a reply, if it has any, so that this process can go on from there.
-    fn adopt(&self, event: &Event<'_>, question: &Question, reply: Reply) {
-        // A state that was only looked at may be older than one that was counted.
-        if question.intent == Intent::Look {
-            return;
-        }
-        let Some((now, states)) = reply.states.filter(|(_, states)| !states.is_empty()) else {
-            return;
-        };
-        let ahead = now.as_micros().saturating_sub(event.time.as_micros());
-        self.ahead.store(ahead, Ordering::Relaxed);
-        let event = &Event { time: now, ..*event };
-        let Question { plan, asks, .. } = question;
-        self.local.adopt(&plan.rules, event, asks, &reply.outcomes, states);
-    }
-
-    /// How often an event counts in this process: once for each process that shares the states.
-    fn times(&self) -> f64 {
-        self.redis.options.processes.into()
-    }
-
-    /// The event in Redis' time, which is that of the states.
-    fn in_its_time<'a>(&self, event: &Event<'a>) -> Event<'a> {
-        Event { time: self.as_redis_has_it(event.time), ..*event }
-    }
-
-    fn as_redis_has_it(&self, time: Time) -> Time {
-        let ahead = self.ahead.load(Ordering::Relaxed);
-        Time::from_micros(time.as_micros().saturating_add(ahead))
     }
 }
 
@@ -447,7 +394,7 @@ fn answered(question: &Question, reply: &Reply, details: Details) -> Decision {
 
 impl Store for RedisStore {
     fn rules(&self) -> Arc<Rules> {
-        self.0.local.rules()
+        self.0.fallback.store.rules()
     }
 
     fn check_async<'a>(
@@ -487,7 +434,7 @@ impl Store for RedisStore {
     }
 
     fn can_give_back(&self, event: &Event<'_>) -> bool {
-        self.0.local.can_give_back(event)
+        self.0.fallback.store.can_give_back(event)
     }
 
     fn give_back_async<'a>(
@@ -514,13 +461,13 @@ impl Store for RedisStore {
     /// Puts `rules` in force if Redis can compute them. On Redis, the states of a rule go on if its name and the shapes
     /// of its limits stay the same.
     fn replace(&self, rules: Rules, now: Time) -> Reloaded {
-        let Inner { redis, plan, replacing, local, .. } = &*self.0;
+        let Inner { redis, plan, replacing, fallback } = &*self.0;
         if let Err(error) = computable(&rules, redis.apart) {
             return Reloaded::Rejected(error);
         }
         let _alone = replacing.lock().unwrap_or_else(PoisonError::into_inner);
-        let reloaded = local.replace(rules, self.0.as_redis_has_it(now));
-        plan.store(Arc::new(Plan::new(local.rules(), &redis.options)));
+        let reloaded = fallback.replace(rules, now);
+        plan.store(Arc::new(Plan::new(fallback.store.rules(), &redis.options)));
         reloaded
     }
 }
