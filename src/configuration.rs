@@ -5,8 +5,7 @@
 //! limit counts each address, unless it names other fields, and a limit that is read loses its key.
 
 use ratescope::policy::{Limit, Policy};
-use ratescope_lab::config;
-use ratescope_lab::export::Target;
+use ratescope_config::{Target, is_configuration as knows, read};
 use wasm_bindgen::prelude::*;
 
 /// Two texts for each server: its name for [`write_configuration`], and its name for people.
@@ -34,14 +33,14 @@ pub fn write_configuration(policy: &str, target: &str) -> Result<Vec<String>, Js
 /// True if a text is the configuration of a known server.
 #[wasm_bindgen]
 pub fn is_configuration(text: &str) -> bool {
-    config::is_configuration(text)
+    knows(text)
 }
 
 /// Reads the limits of a configuration. Two texts for each limit: its name in the configuration, with its line, and its
 /// limiter. A remark of the reader has no limiter.
 #[wasm_bindgen]
 pub fn read_configuration(text: &str) -> Result<Vec<String>, JsValue> {
-    let config = config::read(text).map_err(js_error)?;
+    let config = read(text).map_err(js_error)?;
     let found = config.found.iter().flat_map(|found| {
         let scope = found.scope.as_deref().unwrap_or_default();
         let words = [config.target.title(), &found.name, scope].into_iter();

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    if let Ok(config) = ratescope_lab::config::read(text)
+    if let Ok(config) = ratescope_config::read(text)
         && let Ok(policy) = config.policy()
     {
         let _ = config.target.configure_for(&policy, config.addresses, None);

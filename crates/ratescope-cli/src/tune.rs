@@ -13,7 +13,7 @@ use crate::source::LogArgs;
 use crate::terminal::{self, Visible, at_least_one, until_closed};
 use files::Tried;
 use ratescope::{ParseError, Policy, Span};
-use ratescope_lab::export::Target;
+use ratescope_config::Target;
 use ratescope_lab::plot::{palette::Theme, svg};
 use ratescope_lab::tune::{
     Aim, Analysis, Choices, ClientRow, Failure, Imported, LimitEffect, MarkedKeys, Metric, PERIODS,

@@ -9,8 +9,6 @@
 //! | [`compare`], [`lane`] | the same events through several limiters, with the history of each |
 //! | [`live`] | the sums that a running service reports, and the history of each of its rules |
 //! | [`tune`] | the events of a log, and the clients that each possible limit would have refused |
-//! | [`export`] | the configuration of a server with a limit |
-//! | [`config`] | the limits of a server, read from its configuration |
 //! | [`view`], [`plot`] | pictures of these, as marks: plain data, drawn on a canvas or written as SVG |
 //!
 //! [`Run`](run::Run) is a function of its settings and of its commands with their times, so a link gives the same run
@@ -27,8 +25,6 @@
 #![warn(clippy::disallowed_methods)] // clippy.toml says which, and why.
 
 pub mod compare;
-pub mod config;
-pub mod export;
 pub mod lane;
 pub mod live;
 pub mod plot;

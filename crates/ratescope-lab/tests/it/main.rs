@@ -11,10 +11,8 @@ mod committed;
 mod common;
 mod compare;
 mod compare_view;
-mod config;
 #[path = "../../../../tests/common/doubling.rs"]
 mod doubling;
-mod export;
 #[path = "../../../../tests/common/files.rs"]
 mod files;
 mod live_view;
@@ -35,8 +33,6 @@ mod scope;
 mod scope_view;
 #[path = "../../../../tests/common/seeds.rs"]
 mod seeds;
-#[path = "../../../../tests/common/servers.rs"]
-mod servers;
 mod svg;
 #[path = "../../../../tests/common/table.rs"]
 mod table;

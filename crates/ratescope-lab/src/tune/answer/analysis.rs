@@ -4,13 +4,13 @@ use super::curves::Curves;
 use super::plateau::Plateau;
 use super::rows::{LimitRow, rows};
 use super::{Choices, TableOrder};
-use crate::export::Addresses;
 use crate::tune::{
     Advice, Clients, Curve, Doubt, Frontier, Imported, LogClock, MarkedKeys, Measure, PERIODS,
     Part, Peak, Replay, advise, scale,
 };
 use ratescope::limit::any::AnyLimiter;
 use ratescope::time::{Span, Time};
+use ratescope_config::Addresses;
 
 /// A log, and the choices to answer. Call [`step`](Self::step) until nothing is left to do; the answer so far can be
 /// read at any time.

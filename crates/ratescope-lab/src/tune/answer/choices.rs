@@ -2,7 +2,6 @@
 
 use super::{TableOrder, Today};
 use crate::compare::beside;
-use crate::export::{Addresses, Target};
 use crate::run::settings::{decimal, or, span};
 use crate::run::{Setting, changed, decoded, find, listed, names, setting};
 use crate::tune::read::{OPEN, open, or_open};
@@ -19,6 +18,7 @@ use ratescope::policy::{Limit, Per, Policy};
 use ratescope::rate::Rate;
 use ratescope::text::ParseError;
 use ratescope::time::Span;
+use ratescope_config::{Addresses, Target};
 
 /// The choices. Their text form follows `#` in an address.
 #[derive(Clone, Debug, PartialEq)]

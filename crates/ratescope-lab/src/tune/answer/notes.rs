@@ -1,12 +1,12 @@
 //! Notes on a configuration: how the server counts differently from how the log was read.
 
 use super::Choices;
-use crate::export::{Addresses, Target};
 use crate::tune::Imported;
 use core::net::Ipv6Addr;
 use ratescope::internal::plural;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::Per;
+use ratescope_config::{Addresses, Target};
 use ratescope_log::Filter;
 
 impl Choices {

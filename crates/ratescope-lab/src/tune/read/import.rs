@@ -3,7 +3,6 @@
 use super::batch::{Batch, OnEvent, Queue};
 use super::grouped::Grouped;
 use super::{ReadOptions, parallel};
-use crate::export::Target;
 use crate::tune::{BadSummary, Origin, Room, Summary, Trial};
 use core::error::Error;
 use core::mem;
@@ -11,6 +10,7 @@ use memchr::memrchr;
 use ratescope::event::Event;
 use ratescope::policy::Per;
 use ratescope::text::ParseError;
+use ratescope_config::Target;
 use ratescope_log::{
     Corrections, Cost, Counts, Format, HELD, LogShape, NOUNS, Names, Pieces, Proposal, Reader,
     Record, Row, Unread, recognize,

@@ -2,8 +2,8 @@
 
 use ratescope::limit::haproxy::Counts;
 use ratescope::policy::Per;
+use ratescope_config::Addresses;
 use ratescope_lab::compare::{Comparison, Link};
-use ratescope_lab::export::Addresses;
 use ratescope_lab::tune::{Burst, Choices, Frontier, Measure};
 
 #[test]

@@ -1,13 +1,13 @@
 //! The texts, put where their comments say, and read by the servers' own checkers. Where one is
 //! not installed, its test says so and is passed over.
 
-use crate::export::keys::{ADDRESSES, keys, server};
-use crate::export::servers::{self, program};
-use crate::export::table::rows;
-use crate::export::{WRITTEN, configure};
 use crate::files::{Folder, file};
+use crate::servers::{self, program};
+use crate::table::rows;
+use crate::write::keys::{ADDRESSES, keys, server};
+use crate::write::{WRITTEN, configure};
 use ratescope::Policy;
-use ratescope_lab::export::Target;
+use ratescope_config::Target;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -5,7 +5,7 @@
 
 use super::words::{Units, lines, span, whole};
 use super::{Config, Found, Remark, limit, said};
-use crate::export::Addresses;
+use crate::Addresses;
 use ratescope::policy::Limit;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
 //! The keys that each server can count by, and the others.
 
-use crate::export::table::rows;
+use crate::table::rows;
 use ratescope::Policy;
-use ratescope_lab::export::{Addresses, Target};
+use ratescope_config::{Addresses, Target};
 
 /// A limiter of each server, and the keys that it can count by, of [`keys`].
 const SERVERS: &str = "

@@ -4,7 +4,7 @@ use super::field::{header, ip, unknown};
 use super::tree::{documents, walk};
 use super::words::{has, lines, whole};
 use super::{Config, Found, Remark, limit, said};
-use crate::export::Addresses;
+use crate::Addresses;
 use ratescope::internal::yaml::Node;
 
 pub(super) fn is_known(text: &str) -> bool {

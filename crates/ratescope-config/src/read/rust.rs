@@ -2,7 +2,7 @@
 
 use super::words::lines;
 use super::{Config, Found, Remark};
-use crate::export::Addresses;
+use crate::Addresses;
 use ratescope::ParseError;
 use ratescope::policy::Policy;
 

@@ -1,4 +1,4 @@
-//! The field of a log for a part of a request, the inverse of [`crate::export`].
+//! The field of a log for a part of a request, the inverse of the writer.
 
 /// The field of a request header.
 pub(super) fn header(name: &str) -> String {

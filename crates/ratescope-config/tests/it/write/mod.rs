@@ -9,15 +9,12 @@ mod exported {
     include!("rust.txt");
 }
 
-use crate::committed;
-use crate::servers;
-use crate::table;
-use committed::committed;
+use crate::committed::committed;
+use crate::table::rows;
 use ratescope::Policy;
 use ratescope::policy::Defaults;
 use ratescope::{KeyedPolicy, Time};
-use ratescope_lab::export::{Configuration, Target};
-use table::rows;
+use ratescope_config::{Configuration, Target};
 
 /// Policies that have a text: the file's name, the target and the policy.
 const WRITTEN: &str = "
@@ -64,7 +61,7 @@ fn the_texts_are_the_committed_ones() {
     for [name, target, policy] in rows(WRITTEN) {
         let written = configure(target.parse().unwrap(), policy);
         let text = warnings(name, &written) + &written.text;
-        assert_eq!(text, committed(&format!("tests/it/export/{name}"), &text), "{name}");
+        assert_eq!(text, committed(&format!("tests/it/write/{name}"), &text), "{name}");
     }
 }
 

@@ -5,10 +5,10 @@ mod refused;
 mod scopes;
 mod written;
 
-use ratescope_lab::config::{self, Config};
+use ratescope_config::Config;
 
 fn read(text: &str) -> Config {
-    config::read(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    ratescope_config::read(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// What many configurations are told, and what stands for it in these tests.
@@ -44,5 +44,5 @@ fn lines(text: &str) -> Vec<String> {
 }
 
 fn error(text: &str) -> String {
-    short(&config::read(text).map(|config| format!("{config:?}")).unwrap_err())
+    short(&ratescope_config::read(text).map(|config| format!("{config:?}")).unwrap_err())
 }

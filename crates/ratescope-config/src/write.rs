@@ -1,39 +1,4 @@
-//! Configuration to paste: a policy in the syntax of a server.
-//!
-//! ```
-//! use ratescope::Policy;
-//! use ratescope_lab::export::Target;
-//!
-//! let policy: Policy = "nginx 1/1m burst 5 nodelay per ip".parse()?;
-//! let written = Target::Nginx.configure(&policy)?;
-//! assert!(written.text.contains("limit_req zone=limit1 burst=5 nodelay;"));
-//! assert_eq!(written.warnings, [
-//!     "nginx keeps 1r/m in whole thousandths a second, and so as 0.96 a minute",
-//! ]);
-//!
-//! // A policy that a server cannot express is an error.
-//! let error = Target::Haproxy.configure(&policy).unwrap_err();
-//! assert_eq!(error.to_string(), "HAProxy cannot say \"nginx 1/1m burst 5 nodelay per ip\": \
-//!     it counts in windows of its own; write a limit such as haproxy 20/10s");
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! A limit is exported only if the server decides as the limiter does. If the server differs slightly,
-//! or does something unexpected, a warning says how. Nothing is approximated silently.
-//!
-//! # Keys
-//! | field | meaning |
-//! |---|---|
-//! | `ip`, `address` | the address of the client, as the server sees it; [`Addresses`] says more |
-//! | `forwarded` | the client that X-Forwarded-For names, by the server's own module for it |
-//! | `host`, `path`, `method` | of the request |
-//! | `user` | the name of a client, claimed or authenticated, if the server knows it |
-//! | `agent`, `referer` | the request headers `User-Agent` and `Referer` |
-//! | any other | the request header of that name |
-//!
-//! A field that is known only after the answer, such as `status`, cannot be a key.
-//!
-//! In Exim `ip`, `host`, `helo`, `sender` and `user` (or `auth`) are those of the message.
+//! A policy in the syntax of a server.
 
 mod caddy;
 mod cloudflare;
@@ -196,7 +161,7 @@ impl Target {
     }
 
     /// Tells whether it counts the values of a field as costs.
-    pub(crate) fn counts(self, cost: &str) -> bool {
+    pub fn counts(self, cost: &str) -> bool {
         self == Target::Exim && exim::counted(Some(cost)).is_some()
     }
 

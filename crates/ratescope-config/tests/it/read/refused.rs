@@ -2,7 +2,7 @@
 
 use super::error;
 use crate::doubling::{assert_linear_once, sizes};
-use ratescope_lab::config::{self, LONGEST};
+use ratescope_config::{LONGEST, read, read_named};
 
 #[test]
 fn what_is_not_understood_is_said_with_its_line() {
@@ -96,12 +96,12 @@ fn texts_have_bounds() {
     assert!(error(&deep).contains("it can't be read as YAML"));
     let many = "limit_req_zone a zone=a:1m rate=1r/s;\n".to_owned()
         + &(0..20_000).map(|n| format!("limit_req zone=a burst={n};\n")).collect::<String>();
-    let config = config::read(&many).unwrap();
+    let config = read(&many).unwrap();
     assert_eq!(config.found.len(), 1000);
     assert_eq!(config.policy().unwrap_err().to_string(), "1000 limits; a policy has 8 at most");
     // A name is found among all of them.
     let last = many + "limit_req_zone $host zone=last:1m rate=1r/s;\nlimit_req zone=last;\n";
-    let config = config::read_named(&last, &["last".to_owned()]).unwrap();
+    let config = read_named(&last, &["last".to_owned()]).unwrap();
     assert_eq!((config.found.len(), config.found[0].line), (1, 20_003));
 }
 
@@ -152,7 +152,7 @@ fn work_grows_with_the_text() {
         };
         println!("{unit}");
         let inputs = sizes(400).map(text);
-        assert_linear_once(&inputs, |text| _ = config::read(text));
+        assert_linear_once(&inputs, |text| _ = read(text));
     }
 }
 
@@ -175,7 +175,7 @@ fn a_long_text_is_read_once() {
             [begin, &many(long), once, &many(unit)].concat()
         };
         println!("{begin}");
-        assert_linear_once(&sizes(400).map(text), |text| _ = config::read(text));
+        assert_linear_once(&sizes(400).map(text), |text| _ = read(text));
     }
     let format = format!(
         "{haproxy} http-request set-var-fmt(txn.k) \"{}\"\n http-request track-sc0 var(txn.k)\n \
@@ -198,6 +198,6 @@ fn a_long_text_is_read_once() {
 fn the_seeds_are_read() {
     crate::seeds::each("config", 10, |seed| {
         let text = String::from_utf8_lossy(seed);
-        config::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     });
 }

@@ -1,13 +1,12 @@
 //! Exim: the conditions `ratelimit` of an ACL.
 //!
-//! Source: as for [`crate::export`].
+//! Source: as for the writer.
 
 use super::earlier::Earlier;
 use super::field::{ip, unknown};
-use super::words::{Units, decimal, lines, span};
+use super::words::{Units, bits, decimal, lines, span};
 use super::{Config, Found, Remark, limit, said};
-use crate::export::Addresses;
-use ratescope_log::ipv6_prefix;
+use crate::Addresses;
 
 const UNITS: Units =
     &[("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0), ("w", 604_800.0), ("", 1.0)];
@@ -283,10 +282,10 @@ fn field(part: &str, addresses: &mut Addresses) -> Result<String, String> {
     let network =
         part.strip_prefix("${if isip6{$sender_host_address}{${mask:$sender_host_address/");
     if let Some(rest) = network
-        && let Some(bits) = rest.strip_suffix("}}{$sender_host_address}}")
-        && let Ok(bits) = ipv6_prefix(bits)
+        && let Some(prefix) = rest.strip_suffix("}}{$sender_host_address}}")
+        && let Some(prefix) = bits(prefix)
     {
-        addresses.ipv6_prefix = bits;
+        addresses.ipv6_prefix = prefix;
         return Ok(ip());
     }
     let digest = ["md5", "sha1", "sha256", "lc"].iter().find_map(|name| {

@@ -4,15 +4,13 @@
 
 use super::field::{header, ip};
 use super::tree::{documents, walk};
-use super::words::{GO, Units, has, lines, span, whole};
+use super::words::{GO, Units, bits, has, lines, span, whole};
 use super::{Config, Found, Remark, SCOPE, limit, said};
-use crate::export::Addresses;
-use crate::export::Target;
+use crate::{Addresses, Target};
 use ratescope::internal::shown;
 use ratescope::internal::yaml::{Kind, Node};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::Policy;
-use ratescope_log::ipv6_prefix;
 use std::collections::BTreeMap;
 
 pub(super) fn is_known(text: &str) -> bool {
@@ -145,9 +143,8 @@ fn middleware(
                 ));
             }
         }
-        if let Some(bits) = value("ipv6subnet") {
-            addresses.ipv6_prefix =
-                ipv6_prefix(bits).map_err(|_| "ipv6Subnet is no number up to 128")?;
+        if let Some(subnet) = value("ipv6subnet") {
+            addresses.ipv6_prefix = bits(subnet).ok_or("ipv6Subnet is no number up to 128")?;
         }
         ip()
     };

@@ -1,14 +1,13 @@
 //! Envoy: the buckets of the filter `local_ratelimit`, as YAML or JSON.
 //!
-//! Source: as for [`crate::export`].
+//! Source: as for the writer.
 
 use super::field::{header, ip, unknown};
 use super::tree::{any, any_below, documents, walk};
-use super::words::{GO, has, span, whole};
+use super::words::{GO, bits, has, span, whole};
 use super::{Config, Found, Remark, limit, said};
-use crate::export::Addresses;
+use crate::Addresses;
 use ratescope::internal::yaml::{Kind, Node};
-use ratescope_log::ipv6_prefix;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn is_known(text: &str) -> bool {
@@ -73,8 +72,8 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
                 }
             }
             if let Some(action) = node.get("masked_remote_address") {
-                let bits = action.get("v6_prefix_mask_len").map_or("128", Node::word);
-                actions.ipv6_prefix = ipv6_prefix(bits).ok();
+                let prefix = action.get("v6_prefix_mask_len").map_or("128", Node::word);
+                actions.ipv6_prefix = bits(prefix);
             }
             if node.get("xff_num_trusted_hops").is_some_and(|hops| hops.word() != "0") {
                 config.addresses.forwarded = true;

@@ -1,13 +1,13 @@
 //! nftables: `limit rate` in a rule, or for each element of a set or a meter.
 //!
-//! Source: `man nft`; as for [`crate::export`].
+//! Source: `man nft`; as for the writer.
 
 use super::blocks::{Ends, Statement, read as statements, walk};
 use super::earlier::Earlier;
 use super::field::{ip, unknown};
 use super::words::{has, whole};
 use super::{Config, Found, Remark, SCOPE, limit, said};
-use crate::export::Addresses;
+use crate::Addresses;
 use ratescope::internal::beginning;
 use std::collections::BTreeMap;
 

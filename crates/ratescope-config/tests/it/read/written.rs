@@ -1,11 +1,11 @@
 //! What is exported is read back as the same limit, and written again as the same text.
 
 use super::read;
-use crate::export::keys::{ADDRESSES, keys, server};
+use crate::write::keys::{ADDRESSES, keys, server};
 use proptest::prelude::*;
 use ratescope::Policy;
 use ratescope::policy::LIMITS;
-use ratescope_lab::export::{Addresses, Target};
+use ratescope_config::{Addresses, Target};
 
 /// Reads what was written; `false` if the policy can't be written.
 fn is_read_back(target: Target, policy: &Policy, addresses: Addresses) -> bool {
@@ -170,7 +170,7 @@ proptest! {
                 let at = at.index(chars.len());
                 chars[at] = c;
             }
-            let _ = ratescope_lab::config::read(&chars.into_iter().collect::<String>());
+            let _ = ratescope_config::read(&chars.into_iter().collect::<String>());
         }
     }
 }

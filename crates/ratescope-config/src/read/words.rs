@@ -32,6 +32,11 @@ pub(super) fn decimal(text: &str, what: &str) -> Result<f64, String> {
     number(text).ok_or_else(|| format!("{what} is {:?}, which is no number", said(text)))
 }
 
+/// The length of a prefix of an IPv6 address, in bits.
+pub(super) fn bits(text: &str) -> Option<u8> {
+    text.parse().ok().filter(|bits| *bits <= 128)
+}
+
 /// The units of a time, with their lengths in seconds. The empty unit is that of a bare number.
 pub(super) type Units = &'static [(&'static str, f64)];
 

@@ -2,11 +2,10 @@
 
 use super::blocks::{Ends, Statement, read as statements, walk};
 use super::field::{header, ip, unknown};
-use super::words::{GO, lines, span, whole};
+use super::words::{GO, bits, lines, span, whole};
 use super::{Config, Found, Remark, limit, said};
-use crate::export::Addresses;
+use crate::Addresses;
 use ratescope::policy::Limit;
-use ratescope_log::ipv6_prefix;
 
 pub(super) fn is_known(text: &str) -> bool {
     lines(text, &["#"]).any(|(_, line)| {
@@ -73,7 +72,7 @@ fn fields(key: &str, addresses: &mut Addresses) -> Result<Vec<String>, String> {
 fn field(name: &str, addresses: &mut Addresses) -> Result<String, String> {
     if let Some(cut) = name.strip_prefix("http.request.remote.host/") {
         let (ipv4, ipv6) = cut.split_once(',').unwrap_or(("", ""));
-        let prefix = ipv6_prefix(ipv6).ok().filter(|_| ipv4 == "32");
+        let prefix = bits(ipv6).filter(|_| ipv4 == "32");
         addresses.ipv6_prefix = prefix.ok_or_else(|| unknown(&format!("{{{name}}}")))?;
         return Ok(ip());
     }

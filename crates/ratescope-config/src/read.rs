@@ -1,45 +1,4 @@
-//! Reads the limits of a server from its configuration.
-//!
-//! ```
-//! use ratescope_lab::config;
-//!
-//! let nginx = "
-//! http {
-//!     limit_req_zone $binary_remote_addr zone=login:10m rate=10r/m;
-//!     server {
-//!         location /login { limit_req zone=login burst=5 nodelay; }
-//!     }
-//! }";
-//! let config = config::read(nginx)?;
-//! let found = &config.found[0];
-//! assert_eq!(found.limit.to_string(), "nginx 10/1m burst 5 nodelay per ip");
-//! assert_eq!((found.name.as_str(), found.line), ("login", 5));
-//! assert_eq!(found.scope.as_deref(), Some("location /login"));
-//!
-//! let error = config::read("limit_req_zone $key zone=one:1m rate=1r/s;\nlimit_req zone=one;").unwrap_err();
-//! assert_eq!(error.to_string(), "line 1: it counts by $key, which is no field of a log");
-//! # Ok::<(), config::Error>(())
-//! ```
-//!
-//! The server is recognized by the words of the text. Nothing is guessed: if a value is a variable or a macro, or may
-//! be in another file, a remark says with its line that it is not understood. Remarks also name what has no limit:
-//! unlimited keys, and requests that an earlier rule lets pass or refuses.
-//!
-//! | server | what is read | as |
-//! |---|---|---|
-//! | nginx | `limit_req_zone`, `limit_req` with `burst`, `delay`, `nodelay` | `nginx` |
-//! | HAProxy | `stick-table`, `track-sc`, and rules that compare `http_req_rate`, `conn_rate`, `sess_rate` or `gpc0_rate` | `haproxy` |
-//! | Envoy | `local_ratelimit` as YAML or JSON, its `token_bucket` and `descriptors` | `envoy` |
-//! | the rate limit service | its rule file | `fixed-window`, or the `limit` there |
-//! | Caddy | `rate_limit` of `mholt/caddy-ratelimit`, in a Caddyfile | `sliding-log` |
-//! | Traefik | `rateLimit` as YAML, TOML or labels | `token-bucket` |
-//! | Cloudflare | `ratelimit` of a rule, as JSON | `sliding-counter` |
-//! | Exim | `ratelimit =` of an ACL | `exim` |
-//! | fail2ban | `maxretry`, `findtime` and `bantime` of jails that are enabled | `fail2ban` |
-//! | nftables | `limit rate` of a rule, a set or a meter | `token-bucket` |
-//! | Rust | the constant `LIMITS` of an exported file | as written |
-//!
-//! A text has at most 1 MiB, its blocks nest at most 64 levels deep, and at most 1,000 limits are read.
+//! The limits of a configuration: which server it is of, and what is found in it.
 
 mod blocks;
 mod caddy;
@@ -58,7 +17,7 @@ mod traefik;
 mod tree;
 mod words;
 
-use crate::export::{Addresses, Target};
+use crate::{Addresses, Target};
 use core::fmt;
 use ratescope::internal::shown;
 use ratescope::limit::any::AnyLimiter;

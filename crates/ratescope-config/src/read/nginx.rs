@@ -6,7 +6,7 @@ use super::blocks::{Ends, Statement, read as statements, walk};
 use super::field::{header, ip, unknown};
 use super::words::{has, whole};
 use super::{Config, Found, Remark, limit, said};
-use crate::export::Addresses;
+use crate::Addresses;
 use ratescope::policy::Limit;
 use std::collections::{BTreeMap, BTreeSet};
 

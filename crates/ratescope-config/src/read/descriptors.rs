@@ -1,12 +1,11 @@
 //! The rate limit service that Envoy calls: its rule file, as [`Rules`] read it.
 
 use super::field::{header, ip};
-use super::words::{has, lines};
+use super::words::{bits, has, lines};
 use super::{Config, Found, Remark, limit, said};
-use crate::export::Addresses;
+use crate::Addresses;
 use ratescope::policy::Limit;
 use ratescope::rules::{Rule, Rules, Step, Value};
-use ratescope_log::ipv6_prefix;
 use std::collections::BTreeMap;
 
 pub(super) fn is_known(text: &str) -> bool {
@@ -30,9 +29,9 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             |line: &str| Some(line.split_once(name)?.1.trim_matches([' ', '}', ':']).to_owned());
         lines(text, &[]).find_map(|(_, line)| of(line))
     };
-    let bits = route("v6_prefix_mask_len").and_then(|bits| ipv6_prefix(&bits).ok());
+    let prefix = route("v6_prefix_mask_len").and_then(|prefix| bits(&prefix));
     let addresses = Addresses {
-        ipv6_prefix: bits.unwrap_or(128),
+        ipv6_prefix: prefix.unwrap_or(128),
         forwarded: route("xff_num_trusted_hops").is_some(),
     };
     let mut lists: BTreeMap<String, Vec<&Step>> = BTreeMap::new();

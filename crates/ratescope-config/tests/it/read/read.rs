@@ -1,7 +1,7 @@
 //! Configuration as people have it.
 
 use super::{error, lines, read};
-use ratescope_lab::export::Target;
+use ratescope_config::Target;
 
 #[test]
 fn nginx() {

@@ -5,11 +5,10 @@
 
 use super::earlier::Earlier;
 use super::field::{header, ip, unknown};
-use super::words::{Units, has, lines, span, whole};
+use super::words::{Units, bits, has, lines, span, whole};
 use super::{Config, Found, Remark, limit, said};
-use crate::export::Addresses;
+use crate::Addresses;
 use ratescope::time::Span;
-use ratescope_log::ipv6_prefix;
 use std::collections::{BTreeMap, BTreeSet};
 
 const UNITS: Units = &[
@@ -560,10 +559,8 @@ fn key(
 }
 
 fn field(sample: &str, addresses: &mut Addresses) -> Result<String, String> {
-    if let Some(bits) =
-        sample.strip_prefix("src,ipmask(32,").and_then(|bits| bits.strip_suffix(')'))
-    {
-        addresses.ipv6_prefix = ipv6_prefix(bits.trim()).map_err(|_| unknown(sample))?;
+    if let Some(cut) = sample.strip_prefix("src,ipmask(32,").and_then(|cut| cut.strip_suffix(')')) {
+        addresses.ipv6_prefix = bits(cut.trim()).ok_or_else(|| unknown(sample))?;
         return Ok(ip());
     }
     Ok(match sample {
