@@ -2,14 +2,17 @@
 //!
 //! The states in the answers of Redis are adopted, so that a decision made here goes on where Redis was, in Redis' time.
 
-use super::RedisStore;
+use super::options::TimeSource;
 use super::plan::Question;
 use super::reply::Reply;
+use super::{Redis, RedisStore};
 use core::sync::atomic::{AtomicI64, Ordering};
 use ratescope::event::Event;
 use ratescope::rules::{Decision, Details, Fault, MemoryStore, Part, Reloaded, Rules};
 use ratescope::text::BadNumber;
 use ratescope::time::Time;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
 /// The store in this process.
 #[derive(Debug)]
@@ -17,13 +20,61 @@ pub(super) struct Fallback {
     pub(super) store: MemoryStore,
     /// How often an event counts here: once for each process that shares the states.
     times: f64,
-    /// How many microseconds the clock of Redis was ahead of the events' clock in its latest answer.
-    ahead: AtomicI64,
+    clock: Arc<Clock>,
+}
+
+/// The clock of Redis, as this process knows it from the latest answer. All stores on a connection share it.
+#[derive(Debug)]
+pub(super) struct Clock {
+    source: TimeSource,
+    begun: Instant,
+    /// The time of Redis at `begun`, in microseconds; before the first answer, the time of this host.
+    at_begin: AtomicI64,
+}
+
+impl Clock {
+    pub(super) fn new(source: TimeSource) -> Self {
+        let host = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let at_begin = AtomicI64::new(i64::try_from(host.as_micros()).unwrap_or(i64::MAX));
+        Clock { source, begun: Instant::now(), at_begin }
+    }
+
+    /// The time at which Redis would decide about an event of this time.
+    fn time(&self, event: Time) -> Time {
+        match self.source {
+            TimeSource::Event { .. } => event,
+            TimeSource::Redis => self.now(),
+            TimeSource::Host { most_skew } => {
+                let now = self.now();
+                let skew = now.as_micros().abs_diff(event.as_micros());
+                if skew < most_skew.micros_up().unsigned_abs() { event } else { now }
+            }
+        }
+    }
+
+    fn now(&self) -> Time {
+        let now = self.at_begin.load(Ordering::Relaxed).saturating_add(self.since_begin());
+        Time::from_micros(now)
+    }
+
+    /// Sets the clock by the time at which Redis has decided. If that is the time of an event, the two may differ by the
+    /// skew.
+    fn set(&self, decided: Time) {
+        if self.time(decided) != decided || self.source == TimeSource::Redis {
+            let at_begin = decided.as_micros().saturating_sub(self.since_begin());
+            self.at_begin.store(at_begin, Ordering::Relaxed);
+        }
+    }
+
+    fn since_begin(&self) -> i64 {
+        i64::try_from(self.begun.elapsed().as_micros()).unwrap_or(i64::MAX)
+    }
 }
 
 impl Fallback {
-    pub(super) fn new(store: MemoryStore, processes: u32) -> Self {
-        Fallback { store, times: processes.into(), ahead: AtomicI64::default() }
+    pub(super) fn new(store: MemoryStore, redis: &Redis) -> Self {
+        let clock = Arc::clone(&redis.clock);
+        Fallback { store, times: redis.options.processes.into(), clock }
     }
 
     /// Decides about an event.
@@ -76,28 +127,22 @@ impl Fallback {
         let Some((now, states)) = reply.states.filter(|(_, states)| !states.is_empty()) else {
             return;
         };
-        let ahead = now.as_micros().saturating_sub(event.time.as_micros());
-        self.ahead.store(ahead, Ordering::Relaxed);
+        self.clock.set(now);
         let event = &Event { time: now, ..*event };
         let Question { plan, asks, .. } = question;
         self.store.adopt(&plan.rules, event, asks, &reply.outcomes, states);
     }
 
     pub(super) fn forget(&self, now: Time) {
-        self.store.forget(self.as_redis_has_it(now));
+        self.store.forget(self.clock.time(now));
     }
 
     pub(super) fn replace(&self, rules: Rules, now: Time) -> Reloaded {
-        self.store.replace(rules, self.as_redis_has_it(now))
+        self.store.replace(rules, self.clock.time(now))
     }
 
     /// The event in Redis' time, which is that of the states.
     fn in_its_time<'a>(&self, event: &Event<'a>) -> Event<'a> {
-        Event { time: self.as_redis_has_it(event.time), ..*event }
-    }
-
-    fn as_redis_has_it(&self, time: Time) -> Time {
-        let ahead = self.ahead.load(Ordering::Relaxed);
-        Time::from_micros(time.as_micros().saturating_add(ahead))
+        Event { time: self.clock.time(event.time), ..*event }
     }
 }

@@ -60,7 +60,7 @@ pub use redis;
 use address::Address;
 use arc_swap::ArcSwap;
 use decide::{Decided, Request};
-use fallback::Fallback;
+use fallback::{Clock, Fallback};
 use link::Link;
 use plan::{Op, Plan, Question};
 use ratescope::event::{Event, Fields};
@@ -88,6 +88,7 @@ pub struct Redis {
     options: Options,
     /// True if keys of different subjects are on different nodes.
     apart: bool,
+    clock: Arc<Clock>,
 }
 
 /// Rules whose states are on Redis. A clone is the same store.
@@ -154,7 +155,8 @@ impl Redis {
         let apart = matches!(address, Address::Cluster(_)) && !options.one_node;
         tokio::runtime::Handle::try_current().map_err(|_| OpenError::Runtime)?;
         let link = Link::new(address, &options).map_err(not_an_address)?;
-        Ok(Redis { link: Arc::new(link), options, apart })
+        let clock = Arc::new(Clock::new(options.clock));
+        Ok(Redis { link: Arc::new(link), options, apart, clock })
     }
 
     /// A store for rules, or for a policy, on this connection. Stores on one connection can decide together: [all or
@@ -210,7 +212,7 @@ impl RedisStore {
 
     fn new(redis: Redis, local: MemoryStore) -> Self {
         let plan = Plan::new(local.rules(), &redis.options);
-        let fallback = Fallback::new(local, redis.options.processes);
+        let fallback = Fallback::new(local, &redis);
         RedisStore(Arc::new(Inner {
             redis,
             plan: ArcSwap::from_pointee(plan),

@@ -114,12 +114,13 @@ const DAY: Duration = Duration::from_secs(86_400);
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum TimeSource {
-    /// The clock of Redis, which is the same for all processes. [`Event::time`](ratescope::Event) is
-    /// ignored.
+    /// The clock of Redis, which is the same for all processes. [`Event::time`](ratescope::Event) is ignored. While
+    /// Redis can't be asked, a clock of this process goes on from the time of Redis, or, before Redis has answered, of
+    /// the host.
     #[default]
     Redis,
-    /// The time of the event, counted from 1970, if it is within `most_skew` of the clock of Redis;
-    /// otherwise the clock of Redis.
+    /// The time of the event, counted from 1970, if it is within `most_skew` of the clock of Redis; otherwise the clock
+    /// of Redis, which goes on in this process as above.
     Host {
         /// The largest difference.
         most_skew: Span,

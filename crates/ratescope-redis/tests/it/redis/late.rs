@@ -2,12 +2,12 @@
 
 use super::faults::{RULES, ask, counted, options, until_back};
 use super::proxy::{Proxy, Trick};
-use super::server::{PATIENCE, Server};
+use super::server::{PATIENCE, Port, Server};
 use super::{check, open, patient, rules};
 use ratescope::rules::{Details, Fault, MemoryStore, StateSource, Store};
-use ratescope::{Event, Time};
-use ratescope_redis::RedisStore;
-use std::time::Duration;
+use ratescope::{Event, Span, Time};
+use ratescope_redis::{RedisStore, TimeSource};
+use std::time::{Duration, Instant};
 
 const LIMITERS: [&str; 16] = [
     "token-bucket 10/1m burst 4",
@@ -66,6 +66,69 @@ async fn a_pause_goes_on_where_redis_was() {
         }
     }
     assert!(refused > 100, "{refused} are refused during the pause");
+}
+
+/// How many of the next events pass in this process, which all say the same time.
+async fn passed_here(stores: impl IntoIterator<Item = &RedisStore>, time: Time) -> usize {
+    let mut passed = 0;
+    for store in stores {
+        let answer = check(store, time, 1.0, &[("user", "ann")], Details::ALL).await;
+        assert!(answer.fault.is_some(), "Redis is gone");
+        passed += usize::from(answer.is_allowed());
+    }
+    passed
+}
+
+/// Where the time of an event is ignored, a clock of this process goes on: from the time of Redis, or, before Redis has
+/// answered, of the host.
+#[tokio::test]
+async fn a_pause_has_a_clock_of_its_own() {
+    if Server::start(&[]).is_none() {
+        return;
+    }
+    let nobody = Port::hold();
+    for skew in [None, Some(Span::hours(1))] {
+        let clock = skew.map_or(TimeSource::Redis, |most_skew| TimeSource::Host { most_skew });
+        let options = || options().clock(clock);
+        let store = open(&format!("redis://{nobody}"), rules("gcra 1/100ms per user"), options());
+        let begun = Instant::now();
+        let mut passed = 0;
+        while passed < 3 {
+            assert!(begun.elapsed() < PATIENCE, "{clock:?}: {passed} pass");
+            passed += passed_here([&store], Time::ZERO).await;
+        }
+        assert!(begun.elapsed() >= Duration::from_millis(200), "{clock:?}");
+
+        let mut server = Server::start(&[]).unwrap();
+        let store = open(&server.url(), rules("token-bucket 3/365d per user"), options());
+        let answer = check(&store, Time::ZERO, 2.0, &[("user", "ann")], Details::ALL).await;
+        assert!(answer.is_allowed() && answer.fault.is_none());
+        server.kill();
+        // Two years later by their own time, and before everything.
+        for (time, passes) in [(2 * 31_536_000_000_000, 1), (-1, 0)] {
+            let passed = passed_here([&store], Time::from_micros(time)).await;
+            assert_eq!(passed, passes, "{clock:?} at {time}");
+        }
+    }
+}
+
+/// Stores with other numbers go on where the store was that they were made from, also if Redis never answered them.
+#[tokio::test]
+async fn a_pause_goes_on_in_stores_with_other_numbers() {
+    for most_skew in [None, Some(Span::hours(1))] {
+        let Some(mut server) = Server::start(&[]) else { return };
+        let clock = most_skew.map_or(TimeSource::Redis, |most_skew| TimeSource::Host { most_skew });
+        let text = "token-bucket 10/365d per user";
+        let store = open(&server.url(), rules(text), options().clock(clock));
+        let answer = check(&store, Time::ZERO, 9.0, &[("user", "ann")], Details::ALL).await;
+        assert!(answer.is_allowed() && answer.fault.is_none());
+        server.kill();
+        let others = [0; 3].map(|_| store.with_limits(rules(text)).unwrap());
+        assert_eq!(
+            passed_here(&[&others[..], &others[..], &[store]].concat(), Time::ZERO).await,
+            1
+        );
+    }
 }
 
 /// Rules that say otherwise, and answers without states, leave nothing behind in this process.
