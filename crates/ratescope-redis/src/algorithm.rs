@@ -150,7 +150,7 @@ mod tests {
         for form in FORMS {
             let limiter: AnyLimiter = form.example.parse().unwrap();
             let has_undo = example(form.example).undo.is_some();
-            assert_eq!(has_undo, limiter.can_give_back(), "{}", form.example);
+            assert_eq!(has_undo, limiter.can_undo(), "{}", form.example);
         }
     }
 }

@@ -317,7 +317,7 @@ impl Inner {
         let plan = self.plan.load_full();
         let asks = plan.rules.ask_to_give_back(event, self.fallback.store.load(), passed);
         let mut limiters = asks.iter().filter_map(|ask| plan.limiter(ask));
-        if !limiters.all(AnyLimiter::can_give_back) {
+        if !limiters.all(AnyLimiter::can_undo) {
             return Ok(false);
         }
         let question = plan.question(event, asks, Intent::GiveBack);

@@ -198,7 +198,7 @@ pub(super) fn unfit(rules: &Rules, settings: &LayerSettings) {
     }
     let keeps = |rule: &&Rule| {
         let mut limits = rule.limits().iter().chain(rule.stretched());
-        rule.cost().is_none() && limits.any(|limit| !limit.limiter.can_give_back())
+        rule.cost().is_none() && limits.any(|limit| !limit.limiter.can_undo())
     };
     for rule in rules.rules().iter().filter(keeps) {
         tracing::warn!(

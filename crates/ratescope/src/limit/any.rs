@@ -178,9 +178,9 @@ impl AnyLimiter {
         text::read(text, default)
     }
 
-    /// True if it can take back a cost: see [`give_back`](Limiter::give_back).
-    pub fn can_give_back(&self) -> bool {
-        self.give_back(&mut self.initial(), Time::ZERO, 0.0)
+    /// True if it can take back what it counted: see [`undo`](Limiter::undo).
+    pub fn can_undo(&self) -> bool {
+        self.undo(&mut self.initial(), Time::ZERO, Time::ZERO, 0.0)
     }
 
     /// Checks events, given as their times and costs, one after the other from a new state, and calls

@@ -434,7 +434,7 @@ impl Generation {
 
     /// True if all limits that are asked can give back.
     fn can_give_back(&self, asked: &[Ask]) -> bool {
-        asked.iter().all(|ask| self.limiter(ask).can_give_back())
+        asked.iter().all(|ask| self.limiter(ask).can_undo())
     }
 
     /// Where the states are that decide.
