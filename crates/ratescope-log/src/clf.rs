@@ -10,8 +10,9 @@
 //! A line is read up to its field `bytes`; the rest is read only on demand. Before the address there may be more
 //! columns: the requested host, the X-Forwarded-For of the request, with or without quotes, or both. The
 //! X-Forwarded-For may also follow the address, or replace it. The first lines of the log tell where it is. If they
-//! don't, each line is checked: its first word is such a column if the second word is an address, and not if it is the
-//! identity, usually `-`.
+//! don't, each line is checked: its first word is such a column if the second word is an address, or if the second may
+//! be the name of a client and the third is the identity, `-`. A line is not read if its first word could be the host or
+//! the client, as in `shop.example - 192.0.2.7 - - [`: a client may have the name of a host, and chooses its user.
 //!
 //! `peer` is the address that the connection came from, and `ip` is [the client](super::forwarded::client) by the list
 //! beside it. If the log begins with many internal peers, these are clients, not proxies. nginx writes the
@@ -33,6 +34,8 @@ use ratescope::address;
 pub(super) struct Clf<'a> {
     /// The columns beside the address; empty if there are none.
     leading: &'a str,
+    /// The first of these columns is the host, even if it is an address.
+    has_host: bool,
     /// The X-Forwarded-For from an internal peer has the client.
     believed: bool,
     peer: &'a str,
@@ -66,6 +69,8 @@ pub(super) enum Beside {
     /// Before the address, in lines that themselves show it.
     #[default]
     Shown,
+    /// The host before the address.
+    Host,
     /// An X-Forwarded-For before the address.
     Before,
     /// An X-Forwarded-For after the address.
@@ -83,7 +88,7 @@ pub(super) struct Written {
 /// How the line can be read, the likeliest form first.
 pub(super) fn guess(line: &str) -> Result<Vec<Guess>, Reason> {
     let mut found = Vec::new();
-    for beside in [Beside::Shown, Beside::Before, Beside::After] {
+    for beside in [Beside::Shown, Beside::Host, Beside::Before, Beside::After] {
         let Some(clf) = of_form(line, beside) else { continue };
         let common = clf.quoted(1).is_none();
         let name = if common { "Common Log Format" } else { "Combined Log Format" };
@@ -105,6 +110,11 @@ pub(super) fn guess(line: &str) -> Result<Vec<Guess>, Reason> {
         };
         let address = address::parse(clf.peer);
         let points = match address {
+            Some(_) if beside == Beside::Host => clf.points_of_host(),
+            // Only a log that names its hosts has names here.
+            None if beside == Beside::Host && clf.points_of_host() == Guess::PROOF => {
+                if clf.peer == "-" { Guess::OTHER } else { Guess::GUESSED }
+            }
             Some(_) if clf.shows(beside) => Guess::PROOF,
             Some(_) if beside != Beside::Shown => Guess::GUESSED,
             Some(_) => Guess::CLIENT,
@@ -143,6 +153,7 @@ pub(super) fn read<'a>(
         Beside::Shown => parts(line)?,
         beside => any_parts(line, beside)?,
     };
+    let has_host = form.beside == Beside::Host;
     let (leading, peer) = if eight::is_dotted(peer.as_bytes()) {
         (leading, peer)
     } else {
@@ -152,7 +163,7 @@ pub(super) fn read<'a>(
     let (request, rest) = in_quotes(rest)?;
     let (status, bytes, rest) = numbers(rest)?;
     let believed = !form.many_peers;
-    Some((instant, Clf { leading, believed, peer, user, request, status, bytes, rest }))
+    Some((instant, Clf { leading, has_host, believed, peer, user, request, status, bytes, rest }))
 }
 
 /// The columns beside the peer, and the peer, if it is not a plain IPv4 address: it may be the last of a list, as in
@@ -184,7 +195,13 @@ fn seconds(stamp: &str) -> Option<Instant> {
 #[cold]
 pub(super) fn problem(line: &str) -> Reason {
     let Some(((leading, peer, _), stamp, rest)) = parts(line) else {
-        return "no address and [time] before a \"request\"".into();
+        let has_time = line.find("] \"").is_some_and(|end| line[..end].contains(" ["));
+        return if has_time {
+            "which column has the client is uncertain; say the columns, as in %v %h %l %u %t \"%r\" %>s %b"
+        } else {
+            "no address and [time] before a \"request\""
+        }
+        .into();
     };
     if other_peer(leading, peer).is_none() {
         return format!("not a client: {peer}").into();
@@ -216,6 +233,9 @@ fn parts(line: &str) -> Option<(Head<'_>, &str, &str)> {
         return any_parts(line, Beside::Shown);
     }
     let user = line.get(space + 3..open - 1)?;
+    if user.contains(' ') {
+        return any_parts(line, Beside::Shown);
+    }
     Some((("", line.get(..space)?, user), line.get(open + 1..close)?, line.get(close + 3..)?))
 }
 
@@ -236,7 +256,8 @@ fn any_parts(line: &str, beside: Beside) -> Option<(Head<'_>, &str, &str)> {
 /// contain spaces.
 fn head(text: &str, beside: Beside) -> Option<Head<'_>> {
     match beside {
-        Beside::Shown => shown(text),
+        Beside::Shown => shown(text, false),
+        Beside::Host => shown(text, true),
         Beside::Before => {
             let mut all = text.match_indices(" - ").filter_map(|(end, dash)| {
                 let before = text.get(..end)?;
@@ -256,16 +277,41 @@ fn head(text: &str, beside: Beside) -> Option<Head<'_>> {
         Beside::After => {
             let (peer, rest) = text.split_once(' ')?;
             let (list, user) = rest.rsplit_once(" - ")?;
-            address::parse(peer)?;
-            Some((list, peer, user))
+            (!is_host(peer)).then_some((list, peer, user))
         }
     }
 }
 
-/// The columns before the time, if the line itself shows whether there are columns before the address.
-fn shown(text: &str) -> Option<Head<'_>> {
+/// The columns before the time, if the line itself shows whether there are columns before the address; `has_host` if
+/// the log has a column of hosts.
+fn shown(text: &str, has_host: bool) -> Option<Head<'_>> {
     let mut leading = "";
     let mut from = 0;
+    let (first, after) = text.split_once(' ')?;
+    let next = word(after);
+    if !first.contains(['"', ',']) && (has_host || is_host(first)) {
+        if next == "-" {
+            let user = after.get(2..)?;
+            // There are four columns: a host, no client, no identity, and the user.
+            if let Some(user) = user.strip_prefix("- ") {
+                return Some((first, "-", user));
+            }
+            if user.contains(' ') && user.ends_with(" -") {
+                return None;
+            }
+            // A log with hosts may have lines without, but then not with the name of a client.
+            if has_host && is_host(first) {
+                return None;
+            }
+        } else if is_date(first.as_bytes()) {
+            // This is the time of a wrapper, not a host.
+            return None;
+        } else if is_list_or_address(next) {
+            (leading, from) = (first, first.len() + 1);
+        } else {
+            return named(first, after);
+        }
+    }
     loop {
         let rest = text.get(from..)?;
         let quoted = rest.strip_prefix('"').map(|inside| inside.find("\" "));
@@ -273,13 +319,11 @@ fn shown(text: &str) -> Option<Head<'_>> {
             Some(end) => end? + 2,
             None => rest.find(' ')?,
         };
-        let word = rest.get(..end)?;
+        let column = rest.get(..end)?;
         let after = rest.get(end + 1..)?;
-        let next = after.split(' ').next()?;
-        let is_address = next.split(',').next().is_some_and(address::is_address);
-        if word.ends_with(',') || is_address || next.starts_with('"') {
-            // This is the time of a wrapper, not a host.
-            if is_date(word.as_bytes()) {
+        let next = word(after);
+        if column.ends_with(',') || is_list_or_address(next) {
+            if is_date(column.as_bytes()) {
                 return None;
             }
             from += end + 1;
@@ -290,24 +334,61 @@ fn shown(text: &str) -> Option<Head<'_>> {
         if next.is_empty() {
             return None;
         }
-        // A list without a peer after it ends with the peer. A list after an address is refused.
-        let list = word.trim_matches('"');
-        if quoted.is_some() && !columns(leading).1.is_empty() {
-            return None;
+        if quoted.is_some() {
+            if next != "-" {
+                return named(text.get(..from + end)?, after);
+            }
+            // A list without a peer after it ends with the peer. A list after an address is refused.
+            if !columns(leading, has_host).1.is_empty() {
+                return None;
+            }
         }
+        let list = column.trim_matches('"');
         let (_, peer) = forwarded::last(list);
         let before =
-            from + (word.len() - word.trim_start_matches('"').len()) + list.len() - peer.len();
+            from + (column.len() - column.trim_start_matches('"').len()) + list.len() - peer.len();
         let leading = if peer.len() < list.len() { text.get(..before)? } else { leading };
         return forwarded::is_client(peer).then_some((leading, peer, user));
     }
 }
 
+/// The columns before the time, if the name of a client follows the columns `leading`: then the identity is a dash.
+fn named<'a>(leading: &'a str, after: &'a str) -> Option<Head<'a>> {
+    let (peer, rest) = after.split_once(' ')?;
+    let user = rest.strip_prefix("- ")?;
+    forwarded::is_client(peer).then_some((leading, peer, user))
+}
+
+/// The first word.
+fn word(text: &str) -> &str {
+    text.split(' ').next().unwrap_or(text)
+}
+
+/// Knows a column of addresses, and one in quotes.
+fn is_list_or_address(word: &str) -> bool {
+    word.starts_with('"') || word.split(',').next().is_some_and(address::is_address)
+}
+
+/// Tells whether a column can't be a client's address: it is a name, or a server's address. Only a server has a port
+/// below 1024, and brackets without a port are those of a URL.
+fn is_host(column: &str) -> bool {
+    if !address::is_address(column) {
+        return true;
+    }
+    let port = column.rsplit_once(':').map(|(address, port)| (address.contains(':'), port));
+    match port {
+        _ if column.ends_with(']') => true,
+        Some((true, _)) if !column.starts_with('[') => false,
+        Some((_, port)) => port.parse::<u16>().is_ok_and(|port| port < 1024),
+        None => false,
+    }
+}
+
 /// The host and the list of forwarded addresses in the columns beside the address; each may be empty.
-fn columns(leading: &str) -> (&str, &str) {
+fn columns(leading: &str, has_host: bool) -> (&str, &str) {
     let (first, rest) = leading.split_once(' ').unwrap_or((leading, ""));
-    let is_host = !first.contains([',', '"']) && first != "-" && !address::is_address(first);
-    let (host, list) = if is_host { (first, rest) } else { ("", leading) };
+    let is_first = !first.contains([',', '"']) && (has_host || first != "-" && is_host(first));
+    let (host, list) = if is_first { (first, rest) } else { ("", leading) };
     (host, list.trim_matches([' ', ',', '"']))
 }
 
@@ -399,15 +480,32 @@ impl<'a> Clf<'a> {
         (list == "-" || forwarded::is_list(list)) && beside != Beside::Shown
     }
 
+    /// The weight of a line in which a column of hosts may come before the client. Its name is a proof, but an address
+    /// there may as well be an X-Forwarded-For.
+    fn points_of_host(&self) -> u32 {
+        match self.columns().0 {
+            "" => Guess::CLIENT,
+            host if host != "-" && is_host(host) => Guess::PROOF,
+            _ => Guess::OTHER,
+        }
+    }
+
     /// The requested host and the X-Forwarded-For in the columns beside the address; each may be empty.
     fn columns(&self) -> (&'a str, &'a str) {
-        columns(self.leading)
+        columns(self.leading, self.has_host)
     }
 
     /// The requested host without its port.
     fn host(&self) -> Option<&'a str> {
         let (host, _) = self.columns();
-        (!host.is_empty()).then(|| host.split(':').next().unwrap_or(host))
+        let name = match host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => {
+                // The last group of an address of IPv6 is no port.
+                if name.contains(':') && !name.ends_with(']') { host } else { name }
+            }
+            _ => host,
+        };
+        (!name.is_empty()).then_some(name)
     }
 
     /// The X-Forwarded-For in a column beside the address.

@@ -98,6 +98,8 @@ struct Part {
     kind: Kind,
     /// Clients choose the text of the column.
     is_free: bool,
+    /// The column has no spaces: servers refuse hosts with spaces.
+    is_word: bool,
     /// The text ends with spaces, one or any number.
     has_spaces: bool,
     /// The given form of a time.
@@ -111,7 +113,7 @@ impl Part {
         if has_spaces {
             before.truncate(before.trim_end().len() + 1);
         }
-        Part { before, kind, is_free, has_spaces, form: None }
+        Part { before, kind, is_free, is_word: false, has_spaces, form: None }
     }
 
     /// The end of the text that begins at `from`, after all of its spaces.
@@ -175,7 +177,8 @@ impl Layout {
             if let Some(class) = class {
                 best.offer(class, i as u16);
             }
-            parts.push(Part { form, ..Part::new(before, kind, is_free(&name, class)) });
+            let is_word = matches!(class, Some((Standard::Host, _)));
+            parts.push(Part { form, is_word, ..Part::new(before, kind, is_free(&name, class)) });
             names.push(name);
         }
         parts.push(Part::new(end, Kind::End, false));

@@ -127,8 +127,11 @@ impl<'a, 'b> Split<'a, 'b> {
                     let text = end.and_then(|(end, _)| self.line.get(*after..end));
                     text.is_some_and(address::is_address)
                 };
-                let is_free = self.layout.parts.get(i).is_some_and(|part| part.is_free);
-                let space = if is_free || !self.layout.is_exact { None } else { self.space(at) };
+                let part = self.layout.parts.get(i);
+                let is_free = part.is_some_and(|part| part.is_free);
+                let is_word =
+                    part.is_some_and(|part| part.is_word) || self.layout.is_exact && !is_free;
+                let space = if is_word { self.space(at) } else { None };
                 let ends = self.ends(i, at, LINE);
                 let ends = ends.take_while(|(end, _)| space.is_none_or(|space| *end <= space));
                 let mut left = self.left;

@@ -2,7 +2,8 @@
 
 use super::wrappers::TIME;
 use super::{of, read};
-use ratescope_log::{Format, Options};
+use ratescope_log::{Format, Layout, Options};
+use std::sync::Arc;
 
 /// Text that clients write into any field, in any format, is never taken for the client.
 #[test]
@@ -125,4 +126,119 @@ fn lists_before_and_after_the_peer() {
     assert_eq!(clients(&posing).1, 1);
     let posing = [&before[..], &["198.51.100.9 - - 192.0.2.7"]].concat();
     assert!(clients(&posing).0.ends_with(" 192.0.2.7/"), "{posing:?}");
+}
+
+/// The rest of a line after the client.
+fn rest() -> String {
+    format!("[{TIME}] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"\n")
+}
+
+/// The clients of a log with these columns before the time, its hosts, and the number of lines that are not read.
+#[track_caller]
+fn clients_and_hosts(heads: &[&str], options: &Options) -> (Vec<String>, u64) {
+    let log: String = heads.iter().map(|head| format!("{head} {}", rest())).collect();
+    let read = read(log.as_bytes(), options, ["host", "ip"]);
+    (read.fields().iter().map(|fields| fields.join("/")).collect(), read.counts.unread)
+}
+
+/// Each spelling of a virtual host before each kind of client.
+#[test]
+fn a_virtual_host_is_no_client() {
+    let hosts = [
+        ("shop.example", "shop.example"),
+        ("shop.example:443", "shop.example"),
+        ("www.shop.example:80", "www.shop.example"),
+        ("localhost", "localhost"),
+        ("_", "_"),
+        ("*.shop.example", "*.shop.example"),
+        ("203.0.113.5:443", "203.0.113.5"),
+        ("[2001:db8::5]:443", "[2001:db8::5]"),
+        ("[2001:db8::5]", "[2001:db8::5]"),
+    ];
+    let clients = [
+        ("192.0.2.7", "192.0.2.7"),
+        ("10.0.0.7", "10.0.0.7"),
+        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("pool-2.isp.example", "pool-2.isp.example"),
+        ("localhost", "localhost"),
+        ("-", ""),
+    ];
+    for (host, name) in hosts {
+        for (client, ip) in clients {
+            for user in ["-", "ann"] {
+                let line = format!("{host} {client} - {user}");
+                // Alone, and after others of the log.
+                for before in [&[][..], &["shop.example 192.0.2.9 - -"; 3]] {
+                    let lines = [before, &[line.as_str()]].concat();
+                    let (found, unread) = clients_and_hosts(&lines, &Options::default());
+                    assert_eq!(unread, 0, "{lines:?}");
+                    assert_eq!(found.last(), Some(&format!("{name}/{ip}")), "{lines:?}");
+                }
+            }
+        }
+    }
+    for host in ["shop.example", "\"shop.example\""] {
+        let (found, _) =
+            clients_and_hosts(&[&format!("{host} pool-2.isp.example - -")], &of(Format::Combined));
+        assert!(found.iter().all(|found| found.ends_with("/pool-2.isp.example")), "{found:?}");
+    }
+}
+
+/// In a log of hosts and clients, an address in the column of hosts is a host, too.
+#[test]
+fn a_log_of_hosts_has_no_lists_in_their_place() {
+    let lines = ["shop.example 192.0.2.9 - -", "203.0.113.5 10.0.0.7 - -", "- 10.0.0.7 - -"];
+    let found = ["shop.example/192.0.2.9", "203.0.113.5/10.0.0.7", "/10.0.0.7"];
+    let most = [&lines[..1], &lines[..1], &lines].concat();
+    let (hosts, unread) = clients_and_hosts(&most, &Options::default());
+    assert_eq!((&hosts[2..], unread), (&found.map(str::to_owned)[..], 0));
+    // A log of both kinds of lines.
+    let both = [&most[..], &["192.0.2.7 - -", "192.0.2.7 - ann lee", "192.0.2.7 - -"]].concat();
+    let (hosts, unread) = clients_and_hosts(&both, &Options::default());
+    assert_eq!(
+        (&hosts[5..], unread),
+        (&["/192.0.2.7", "/192.0.2.7", "/192.0.2.7"].map(str::to_owned)[..], 0)
+    );
+}
+
+/// If the first word could be the host or the client, the line is not read.
+#[test]
+fn an_uncertain_client_is_none() {
+    for head in [
+        "shop.example - 192.0.2.7 - -",
+        "shop.example - pool-2.isp.example - -",
+        "shop.example - ann -",
+        "shop.example pool-2.isp.example -",
+        "shop.example pool-2.isp.example ann -",
+    ] {
+        let others = "shop.example 192.0.2.9 - -";
+        let lines = [others, others, others, head];
+        let (found, unread) = clients_and_hosts(&lines, &Options::default());
+        assert_eq!((found.len(), unread), (3, 1), "{head}");
+    }
+    // The name of a client, as with `HostnameLookups`.
+    let (found, unread) = clients_and_hosts(
+        &["pool-2.isp.example - -", "pool-2.isp.example - ann", "pool-2.isp.example - ann lee"],
+        &Options::default(),
+    );
+    assert_eq!((found, unread), (vec!["/pool-2.isp.example".to_owned(); 3], 0));
+}
+
+/// A column of hosts that was said is one word, so what a user is called does not become the client.
+#[test]
+fn a_said_host_is_one_word() {
+    let layout: Layout =
+        r#"%v %h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i""#.parse().unwrap();
+    let options = Options { layout: Some(Arc::new(layout)), ..Options::default() };
+    let (found, unread) = clients_and_hosts(
+        &[
+            "shop.example pool-2.isp.example - ann",
+            "shop.example pool-2.isp.example - 203.0.113.9 x y",
+            "shop.example - 203.0.113.9 x",
+            "shop.example 192.0.2.7 - 203.0.113.9 x y",
+        ],
+        &options,
+    );
+    let wanted = ["pool-2.isp.example", "pool-2.isp.example", "", "192.0.2.7"];
+    assert_eq!((found, unread), (wanted.map(|ip| format!("shop.example/{ip}")).to_vec(), 0));
 }
