@@ -34,7 +34,8 @@ struct State {
 /// Permission for one call. Dropping it without a report gives up the call.
 #[derive(Debug)]
 pub(super) struct Permit {
-    breaker: Arc<Breaker>,
+    /// `None` for a call that no breaker watches.
+    breaker: Option<Arc<Breaker>>,
     generation: u64,
 }
 
@@ -53,7 +54,7 @@ impl Breaker {
             }
             state.trying = true;
         }
-        Some(Permit { breaker: Arc::clone(self), generation: state.generation })
+        Some(Permit { breaker: Some(Arc::clone(self)), generation: state.generation })
     }
 
     fn report(&self, generation: u64, outcome: Option<Result<(), Instant>>) {
@@ -85,12 +86,23 @@ impl Breaker {
 }
 
 impl Permit {
+    /// A permit for a call that no breaker watches.
+    pub(super) fn unwatched() -> Self {
+        Permit { breaker: None, generation: 0 }
+    }
+
     pub(super) fn succeeded(&self) {
-        self.breaker.report(self.generation, Some(Ok(())));
+        self.report(Some(Ok(())));
     }
 
     pub(super) fn failed(&self, now: Instant) {
-        self.breaker.report(self.generation, Some(Err(now)));
+        self.report(Some(Err(now)));
+    }
+
+    fn report(&self, outcome: Option<Result<(), Instant>>) {
+        if let Some(breaker) = &self.breaker {
+            breaker.report(self.generation, outcome);
+        }
     }
 }
 
@@ -98,7 +110,7 @@ impl Permit {
 /// changed, or no call is being tried.
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.breaker.report(self.generation, None);
+        self.report(None);
     }
 }
 

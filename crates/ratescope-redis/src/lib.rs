@@ -174,13 +174,19 @@ impl Redis {
         Ok(RedisStore::new(self.clone(), local))
     }
 
-    /// Asks whether Redis answers; on a cluster, whether all masters do. The timeout is a second, or the
-    /// [deadline](Options::deadline) if that is longer.
+    /// Asks whether Redis counts: each master that has keys writes a small key with the [prefix](Options::prefix), which
+    /// expires after a millisecond. So `Ok` means that each has just answered and written: it is no read-only replica,
+    /// has memory and the replicas that it demands, and lets its user write these keys. It does not say that each event
+    /// can be counted. A call since the last ping that Redis refused, as where something else is at a key, is an error,
+    /// too.
+    ///
+    /// The timeout is a second, or the [deadline](Options::deadline) if that is longer. A ping is sent while the circuit
+    /// breaker rests, too, and does not close it.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or does not answer in time.
     pub async fn ping(&self) -> Result<(), Fault> {
-        self.link.ping().await
+        self.link.ping(&self.options).await
     }
 }
 

@@ -9,12 +9,13 @@ use super::breaker::Permit;
 use super::masters::Masters;
 use super::meaning::Meaning;
 use super::options::Options;
-use super::plan::Call;
+use super::plan::{self, Call};
 use super::server::{Connection, Failure, Server, patience};
+use super::slots::{SLOTS, slot};
 use core::time::Duration;
 use ratescope::rules::{Fault, OpenError};
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::time::{Instant, sleep, timeout_at};
 
 /// The pause before the first retry; each later pause is twice as long.
@@ -26,6 +27,8 @@ const REDIRECTIONS: u32 = 3;
 pub(super) struct Link {
     target: Target,
     deadline: Duration,
+    /// The last call since a ping that a server refused, whatever it may do with others.
+    refused: Mutex<Option<Fault>>,
 }
 
 enum Target {
@@ -55,7 +58,7 @@ impl Link {
                 Target::Watched(Masters::new(sentinels, Some(name), *master, options)?)
             }
         };
-        Ok(Link { target, deadline: options.deadline })
+        Ok(Link { target, deadline: options.deadline, refused: Mutex::default() })
     }
 
     /// The deadline of a decision that begins now.
@@ -77,41 +80,34 @@ impl Link {
     ) -> Result<T, Fault> {
         within_a_runtime()?;
         let key = call.keys.first().map_or(&[][..], Vec::as_slice);
-        let mut attempt = Attempt::begin(&self.target, key, until).await?;
-        let mut is_known = true;
-        loop {
-            let (error, connection) = match attempt.send(call.command(is_known)).await {
-                Ok(answer) => return attempt.answered(answer, read),
-                Err(Failure::Refused(error, connection)) => (error, connection),
-                Err(Failure::Over(fault)) => return Err(attempt.broke(fault)),
-                Err(Failure::Crowded(fault)) => return Err(fault),
-            };
-            match Meaning::new(&error) {
-                Meaning::Unknown if is_known => is_known = false,
-                Meaning::Unknown | Meaning::NotNow => attempt.pause(error, false).await?,
-                Meaning::Elsewhere => {
-                    attempt.renew(&connection);
-                    attempt.pause(error, true).await?;
-                }
-                Meaning::Redirected { address, asking } => {
-                    attempt.redirected(error, &address, asking).await?;
-                }
-                Meaning::Never => return Err(attempt.ended(error.to_string())),
-            }
-        }
+        let attempt = Attempt::begin(self, key, until, true).await?;
+        attempt.run(|is_known| call.command(is_known), read).await
     }
 
-    /// Asks all servers that have keys whether they answer. Their breakers ignore this, since its deadline is longer
-    /// than that of an event.
-    pub(super) async fn ping(&self) -> Result<(), Fault> {
+    /// Writes on all servers that have keys, and tells of a call that one has refused since the last ping. The
+    /// circuit breakers are left out, since the deadline is longer than that of an event.
+    pub(super) async fn ping(&self, options: &Options) -> Result<(), Fault> {
+        within_a_runtime()?;
         let until = Instant::now() + patience(self.deadline);
-        // A user who may run scripts need not have the right to PING.
-        let mut nothing = redis::cmd("EVAL");
-        nothing.arg("return 0").arg(0);
-        for server in self.servers(until).await? {
-            server.send(nothing.clone(), until).await.inspect_err(|_| self.target.refresh())?;
+        let begin = plan::begin(options);
+        let open = if options.one_node { "" } else { "{" };
+        let key = |n: u32| format!("{begin}{open}ping{n}}}").into_bytes();
+        let ranges = match &self.target {
+            Target::Cluster(masters) if !options.one_node => masters.ranges(until).await?,
+            _ => vec![0..=SLOTS - 1],
+        };
+        for range in ranges {
+            // A key is in the smallest range with a probability of 1/16384.
+            let Some(key) = (0..1 << 20).map(key).find(|key| range.contains(&slot(key))) else {
+                continue;
+            };
+            let mut write = redis::cmd("EVAL");
+            write.arg("redis.call('SET', KEYS[1], '', 'PX', 1)\nreturn ''").arg(1).arg(&key);
+            let attempt = Attempt::begin(self, &key, until, false).await?;
+            attempt.run(|_| write.clone(), |answer| answer.is_empty().then_some(())).await?;
         }
-        Ok(())
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).take();
+        refused.map_or(Ok(()), Err)
     }
 
     /// All servers that have keys: the masters of a cluster, or the one server.
@@ -126,11 +122,13 @@ impl Link {
 
 /// The attempts of one call: the server that is asked, and what was tried so far.
 struct Attempt<'a> {
-    target: &'a Target,
+    link: &'a Link,
     key: &'a [u8],
     until: Instant,
     server: Arc<Server>,
     permit: Arc<Permit>,
+    /// True if the circuit breakers of the servers decide about this call, and its outcome counts.
+    is_guarded: bool,
     /// Sends ASKING before the next command, since the slot is moving to the server.
     asking: bool,
     /// True after this call has replaced a connection, which it does once.
@@ -142,21 +140,57 @@ struct Attempt<'a> {
 }
 
 impl<'a> Attempt<'a> {
-    async fn begin(target: &'a Target, key: &'a [u8], until: Instant) -> Result<Self, Fault> {
-        let server = target.server(key, until).await?;
-        let permit = target.permit(&server)?;
+    async fn begin(
+        link: &'a Link,
+        key: &'a [u8],
+        until: Instant,
+        is_guarded: bool,
+    ) -> Result<Self, Fault> {
+        let server = link.target.server(key, until).await?;
+        let permit = link.target.permit(&server, is_guarded)?;
         Ok(Attempt {
-            target,
+            link,
             key,
             until,
             server,
             permit,
+            is_guarded,
             asking: false,
             renewed: false,
             redirections: 0,
             pause: PAUSE,
             is_put_off: false,
         })
+    }
+
+    /// Sends a command, again and again as long as nothing ran. The argument of `command` is false if the server does not
+    /// know the script.
+    async fn run<T>(
+        mut self,
+        command: impl Fn(bool) -> Cmd,
+        read: impl Fn(&[u8]) -> Option<T>,
+    ) -> Result<T, Fault> {
+        let mut is_known = true;
+        loop {
+            let (error, connection) = match self.send(command(is_known)).await {
+                Ok(answer) => return self.answered(answer, read),
+                Err(Failure::Refused(error, connection)) => (error, connection),
+                Err(Failure::Over(fault)) => return Err(self.broke(fault)),
+                Err(Failure::Crowded(fault)) => return Err(fault),
+            };
+            match Meaning::new(&error) {
+                Meaning::Unknown if is_known => is_known = false,
+                Meaning::Unknown | Meaning::NotNow => self.pause(error, false).await?,
+                Meaning::Elsewhere => {
+                    self.renew(&connection);
+                    self.pause(error, true).await?;
+                }
+                Meaning::Redirected { address, asking } => {
+                    self.redirected(error, &address, asking).await?;
+                }
+                Meaning::Never => return Err(self.ended(error)),
+            }
+        }
     }
 
     async fn send(&mut self, command: Cmd) -> Result<Value, Failure> {
@@ -171,18 +205,22 @@ impl<'a> Attempt<'a> {
 
     fn answered<T>(&self, answer: Value, read: impl Fn(&[u8]) -> Option<T>) -> Result<T, Fault> {
         let answer = if let Value::BulkString(bytes) = answer { read(&bytes) } else { None };
-        self.permit.succeeded();
-        answer.ok_or_else(|| {
-            // The answers on this connection may be out of step with the calls.
-            self.server.disconnect();
-            Fault::failed("an answer that no script of this store gives")
-        })
+        if let Some(answer) = answer {
+            self.permit.succeeded();
+            return Ok(answer);
+        }
+        // The answers on this connection may be out of step with the calls.
+        self.server.disconnect();
+        Err(self.ended("an answer that no script of this store gives"))
     }
 
     /// Goes on with another server, if its breaker permits.
     fn turn_to(&mut self, server: Arc<Server>) -> Result<(), Fault> {
         if !Arc::ptr_eq(&server, &self.server) {
-            let permit = core::mem::replace(&mut self.permit, self.target.permit(&server)?);
+            let permit = core::mem::replace(
+                &mut self.permit,
+                self.link.target.permit(&server, self.is_guarded)?,
+            );
             // A refusal also proves that a server is up.
             permit.succeeded();
             self.server = server;
@@ -195,12 +233,12 @@ impl<'a> Attempt<'a> {
     async fn pause(&mut self, error: RedisError, moved: bool) -> Result<(), Fault> {
         self.is_put_off = true;
         if moved {
-            self.target.refresh();
+            self.link.target.refresh();
         }
         let paused = timeout_at(self.until, sleep(self.pause)).await;
         paused.map_err(|_| Fault::failed(error))?;
         self.pause *= 2;
-        let server = self.target.server(self.key, self.until).await?;
+        let server = self.link.target.server(self.key, self.until).await?;
         self.is_put_off = false;
         self.turn_to(server)
     }
@@ -211,9 +249,9 @@ impl<'a> Attempt<'a> {
         address: &str,
         asking: bool,
     ) -> Result<(), Fault> {
-        let Target::Cluster(cluster) = self.target else {
+        let Target::Cluster(cluster) = &self.link.target else {
             let help = "this is a node of a cluster; write redis-cluster:// for its address";
-            return Err(self.ended(format!("{error}; {help}")));
+            return Err(self.ended(format_args!("{error}; {help}")));
         };
         if !asking {
             cluster.refresh();
@@ -231,21 +269,28 @@ impl<'a> Attempt<'a> {
 
     /// Replaces the connection, at most once in a call: a new one may lead to another server.
     fn renew(&mut self, connection: &Arc<Connection>) {
-        if matches!(self.target, Target::One(_)) && !core::mem::replace(&mut self.renewed, true) {
+        if matches!(self.link.target, Target::One(_))
+            && !core::mem::replace(&mut self.renewed, true)
+        {
             self.server.renew(connection);
         }
     }
 
     /// Reports that the server is up, and returns the fault with which it refused.
-    fn ended(&self, words: String) -> Fault {
+    fn ended(&self, words: impl core::fmt::Display) -> Fault {
         self.permit.succeeded();
-        Fault::failed(words)
+        let fault = Fault::failed(words);
+        if self.is_guarded {
+            let mut refused = self.link.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            *refused = Some(fault.clone());
+        }
+        fault
     }
 
     /// Reports that the server can't be asked, and returns this `fault`.
     fn broke(&self, fault: Fault) -> Fault {
         self.permit.failed(std::time::Instant::now());
-        self.target.refresh();
+        self.link.target.refresh();
         fault
     }
 }
@@ -269,7 +314,10 @@ impl Target {
 
     /// A permit for one call to a server. If the circuit is open, another server may have become the master, so the
     /// master is looked up again.
-    fn permit(&self, server: &Server) -> Result<Arc<Permit>, Fault> {
+    fn permit(&self, server: &Server, is_guarded: bool) -> Result<Arc<Permit>, Fault> {
+        if !is_guarded {
+            return Ok(Arc::new(Permit::unwatched()));
+        }
         server.permit().inspect_err(|_| self.refresh())
     }
 

@@ -9,11 +9,12 @@
 use super::options::Options;
 use super::server::{Server, patience, report};
 use super::slots::{self, Node, Range, SLOTS, slot};
+use core::ops::RangeInclusive;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use ratescope::rules::Fault;
 use redis::{ConnectionAddr, ConnectionInfo, RedisResult};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -128,6 +129,15 @@ impl Masters {
             }
         }
         Ok(masters)
+    }
+
+    /// A range of slots of each master.
+    pub(super) async fn ranges(&self, until: Instant) -> Result<Vec<RangeInclusive<u16>>, Fault> {
+        self.master(b"", until).await?;
+        let known = self.0.known.borrow();
+        let mut seen = HashSet::new();
+        let each = known.slots.iter().filter(|held| seen.insert(Arc::as_ptr(&held.master)));
+        Ok(each.map(|held| held.first..=held.last).collect())
     }
 
     /// The server at the address in a redirection by another server.

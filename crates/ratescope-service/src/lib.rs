@@ -193,7 +193,7 @@ impl<C: Clock> Service<C> {
         each.collect()
     }
 
-    /// Asks whether its Redis answers, as [`Redis::ping`](ratescope_redis::Redis::ping) does, and logs a change.
+    /// Asks whether its Redis counts, as [`Redis::ping`](ratescope_redis::Redis::ping) does, and logs a change.
     ///
     /// # Errors
     /// As for `Redis::ping`; never for states in memory.

@@ -237,3 +237,25 @@ async fn a_silent_node_is_reached_anew_and_the_others_go_on() {
     cluster.proxies.iter().for_each(Proxy::silence);
     until(&store, None).await;
 }
+
+/// A ping writes on each master that has keys of ours, wherever the slots are by then.
+#[tokio::test]
+async fn a_ping_writes_on_each_master() {
+    let Some(cluster) = Cluster::of_masters(3) else { return };
+    let each = open_at(&cluster, LIMIT, quick());
+    let one = open_at(&cluster, LIMIT, quick().prefix("one:").one_node(true));
+    let owner = cluster.master(&cluster.slot("{one:}"));
+    for (i, node) in cluster.nodes.iter().enumerate() {
+        assert_eq!(each.redis().ping().await, Ok(()));
+        node.command(&["CONFIG", "SET", "maxmemory", "1"]);
+        let is_full = |ping: Result<(), Fault>| matches!(ping, Err(Fault::Failed(said)) if said.contains("OOM"));
+        assert!(is_full(each.redis().ping().await), "node {i}");
+        assert_eq!(is_full(one.redis().ping().await), i == owner, "node {i}");
+        node.command(&["CONFIG", "SET", "maxmemory", "0"]);
+    }
+    // The node that had all slots of a range has none of them.
+    for slot in 0..10 {
+        cluster.move_slot(&slot.to_string());
+        assert_eq!(each.redis().ping().await, Ok(()));
+    }
+}

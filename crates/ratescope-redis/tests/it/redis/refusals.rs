@@ -7,10 +7,10 @@ use super::server::{PATIENCE, Server, wait_until};
 use super::{open, patient, rules};
 use ratescope::Span;
 use ratescope::rules::Fault;
-use ratescope_redis::{RedisStore, TimeSource};
+use ratescope_redis::{Redis, RedisStore, TimeSource};
 use std::io::{Read, Write};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[tokio::test]
 async fn a_replica_that_may_not_write_has_counted_nothing() {
@@ -184,4 +184,77 @@ async fn a_loading_server_is_left_alone_and_asked_again() {
     server.command(&["CONFIG", "SET", "key-load-delay", "0"]);
     assert_eq!(asked.await.unwrap().fault, None);
     assert_eq!(counted(&patient).await, 2.0);
+}
+
+/// Pings until Redis is fine: a server takes a moment to notice what it was told.
+async fn until_fine(redis: &Redis) {
+    let begun = Instant::now();
+    while let Err(fault) = redis.ping().await {
+        assert!(begun.elapsed() < PATIENCE, "it stays: {fault}");
+    }
+}
+
+/// A Redis that answers but takes no writes is no healthy one.
+#[tokio::test]
+async fn a_ping_fails_where_nothing_can_be_counted() {
+    let Some(server) = Server::start(&["--user", "service", "on", ">secret", "~*", "+@all"]) else {
+        return;
+    };
+    let url = server.url().replace("redis://", "redis://service:secret@");
+    let store = open(&url, rules(RULES), options());
+    let redis = store.redis();
+    let causes: [(&[&str], &str, &[&str]); 5] = [
+        (&["CONFIG", "SET", "maxmemory", "1"], "OOM", &["CONFIG", "SET", "maxmemory", "0"]),
+        (&["REPLICAOF", "127.0.0.1", "1"], "read only", &["REPLICAOF", "NO", "ONE"]),
+        (
+            &["CONFIG", "SET", "min-replicas-to-write", "1"],
+            "NOREPLICAS",
+            &["CONFIG", "SET", "min-replicas-to-write", "0"],
+        ),
+        (
+            &["ACL", "SETUSER", "service", "-@write"],
+            "can't run this command",
+            &["ACL", "SETUSER", "service", "+@all"],
+        ),
+        (
+            &["ACL", "SETUSER", "service", "resetkeys", "~other:*"],
+            "key",
+            &["ACL", "SETUSER", "service", "~rs:*"],
+        ),
+    ];
+    assert_eq!(redis.ping().await, Ok(()));
+    for (harm, word, cure) in causes {
+        let done = server.command(harm);
+        assert!(done.starts_with("+OK"), "{harm:?}: {done}");
+        let fault = redis.ping().await.expect_err(word);
+        assert!(matches!(&fault, Fault::Failed(said) if said.contains(word)), "{harm:?}: {fault}");
+        server.command(cure);
+        until_fine(redis).await;
+    }
+    let begun = Instant::now();
+    while !store.keys(10).await.unwrap().is_empty() {
+        assert!(begun.elapsed() < PATIENCE, "the key of a ping stays");
+    }
+}
+
+/// What is at one key stops only the events of this key. The next ping tells it, and the one after that does not.
+#[tokio::test]
+async fn a_ping_tells_of_a_call_that_was_refused() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = open(&server.url(), rules(RULES), options());
+    let redis = store.redis();
+    assert_eq!(ask(&store, "local").await.fault, None);
+    let keys = server.command(&["KEYS", "*"]);
+    let key = keys.lines().nth(2).unwrap().to_owned();
+    let others: [(&[&str], &str); 2] =
+        [(&["LPUSH", &key, "x"], "WRONGTYPE"), (&["SET", &key, "x"], "script")];
+    for (write, word) in others {
+        server.command(&["DEL", &key]);
+        server.command(write);
+        assert_eq!(redis.ping().await, Ok(()), "nobody has asked");
+        let refused = ask(&store, "local").await.fault.unwrap();
+        assert!(refused.to_string().contains(word), "{refused}");
+        assert_eq!(redis.ping().await, Err(refused));
+        assert_eq!(redis.ping().await, Ok(()));
+    }
 }
