@@ -162,6 +162,12 @@ impl Limit {
         }
     }
 
+    /// The problem of a limit that never admits an event of cost `cost`, with its [`remedy`](Self::remedy).
+    pub(crate) fn too_small(&self, cost: f64) -> Option<String> {
+        let remedy = self.remedy(cost)?;
+        Some(format!("no event of cost {cost} can pass; {remedy}"))
+    }
+
     /// How to write the limit so that it admits an event of cost `cost`, as in `write a burst of at least 5`. `None` if
     /// it admits such an event from rest, if it is meant to admit nothing, or if the cost is 0.
     pub(crate) fn remedy(&self, cost: f64) -> Option<String> {

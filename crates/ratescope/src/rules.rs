@@ -146,6 +146,7 @@ pub(crate) mod by_rules;
 pub mod cases;
 mod deciding;
 pub(crate) mod decision;
+mod draft;
 mod error;
 mod explain;
 mod fault;
@@ -285,7 +286,7 @@ impl Rules {
             for limit in settings.limits.iter_mut().chain(&mut settings.stretched) {
                 limit.per = core::mem::take(&mut limit.per).hashing(is_secret, &secret);
             }
-            *name = file::name(&self.domain, path);
+            *name = draft::name(&self.domain, path);
         }
         self.key_secret = secret;
         self

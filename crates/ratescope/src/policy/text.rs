@@ -59,10 +59,9 @@ impl Limit {
     /// As for [`Policy::read`].
     pub fn read(text: &str, defaults: &Defaults) -> Result<Self, ParseError> {
         let limit = Self::read_any(text, defaults)?;
-        match limit.remedy(defaults.cost) {
+        match limit.too_small(defaults.cost) {
             None => Ok(limit),
-            Some(remedy) => {
-                let problem = format!("no event of cost {} can pass; {remedy}", defaults.cost);
+            Some(problem) => {
                 let at = text.len() - text.trim_start().len()..text.trim_end().len();
                 Err(ParseError::new(text, at, problem))
             }

@@ -1,19 +1,18 @@
 //! Rules that are made in code.
 //!
-//! They become a tree, which is read like the tree of a file, with equal meaning and equal mistakes.
+//! They have the settings of rules in a file, and are checked by the same functions: see [`Draft`].
 
-use super::error::{At, Mistake};
-use super::settings::RuleSettings;
+use super::draft::{self, Draft};
+use super::error::{At, MOST};
+use super::matching::{Branch, Level};
+use super::reader::TreeReader;
+use super::settings::{About, RuleSettings, UNLIMITED};
 use super::value::{Step, Value};
-use super::yaml::{Kind, Node};
-use super::{OnStoreFailure, Rule, Rules, RulesError, Throttle, file};
+use super::{OnStoreFailure, Rule, Rules, RulesError, Throttle};
 use crate::address::Networks;
 use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Policy};
 use std::collections::HashMap;
-
-/// The most fields of a rule's path. Descriptors of a file can't be nested much deeper.
-const STEPS: usize = 31;
 
 /// A rule in code, for [`Rules::new`]: its events, and the limits that they have to pass. Without a limit it
 /// [exempts](crate::rules#exemptions) them.
@@ -23,10 +22,16 @@ const STEPS: usize = 31;
 #[must_use = "it is a rule only among those of Rules::new"]
 pub struct NewRule {
     steps: Vec<Step>,
-    limits: Vec<String>,
-    replaces: Vec<String>,
-    /// The other keys, with their values.
-    settings: Vec<(&'static str, String)>,
+    /// Without its limits.
+    settings: RuleSettings,
+    limits: Vec<NewLimit>,
+}
+
+#[derive(Clone, Debug)]
+enum NewLimit {
+    /// It counts by the fields of the rule.
+    OfRule(AnyLimiter),
+    ByItsOwn(Limit),
 }
 
 impl NewRule {
@@ -57,66 +62,50 @@ impl NewRule {
 
     /// Adds a limit that counts for each combination of the fields of the rule.
     pub fn limit(mut self, limiter: impl Into<AnyLimiter>) -> Self {
-        self.limits.push(limiter.into().to_string());
+        self.limits.push(NewLimit::OfRule(limiter.into()));
         self
     }
 
     /// Adds a limit that counts by fields of its own.
     pub fn limit_by(mut self, limit: &Limit) -> Self {
-        self.limits.push(limit.to_string());
+        self.limits.push(NewLimit::ByItsOwn(limit.clone()));
         self
     }
 
     /// Names the rule, so that others can replace it.
-    pub fn name(self, name: &str) -> Self {
-        self.set("name", name)
+    pub fn name(mut self, name: &str) -> Self {
+        self.settings.label = Some(name.to_owned());
+        self
     }
 
     /// Replaces the rules of this name where both apply.
     pub fn replaces(mut self, name: &str) -> Self {
-        self.replaces.push(name.to_owned());
+        self.settings.replaces.push(name.to_owned());
         self
     }
 
     /// Sets how strictly the limits are enforced.
-    pub fn throttle(self, throttle: Throttle) -> Self {
-        self.set("throttle", throttle)
-    }
-
-    /// Makes it a [shadow](crate::rules#shadows), which decides and counts, but never refuses.
-    pub fn shadow(self) -> Self {
-        self.set("shadow", true)
-    }
-
-    /// Sets the cost of each event in these limits, in place of the event's own.
-    pub fn cost(self, cost: f64) -> Self {
-        self.set("cost", cost)
-    }
-
-    /// Sets what happens to its events when the store can't be asked.
-    pub fn on_store_failure(self, what: OnStoreFailure) -> Self {
-        self.set("on_store_failure", what)
-    }
-
-    fn set(mut self, key: &'static str, value: impl ToString) -> Self {
-        self.settings.retain(|(known, _)| *known != key);
-        self.settings.push((key, value.to_string()));
+    pub fn throttle(mut self, throttle: Throttle) -> Self {
+        self.settings.throttle = throttle;
         self
     }
 
-    /// The other keys of its descriptor, besides the path.
-    fn pairs(&self, at: At) -> Vec<(Node, Node)> {
-        let text = |word: &str| Node::of(at, word);
-        let list = |words: &[String]| {
-            Node::new(at, Kind::List(words.iter().map(|word| text(word)).collect()))
-        };
-        let limit = if self.limits.is_empty() { text("unlimited") } else { list(&self.limits) };
-        let mut pairs = vec![(text("limit"), limit)];
-        pairs.extend(self.settings.iter().map(|(key, value)| (text(key), text(value))));
-        if !self.replaces.is_empty() {
-            pairs.push((text("replaces"), list(&self.replaces)));
-        }
-        pairs
+    /// Makes it a [shadow](crate::rules#shadows), which decides and counts, but never refuses.
+    pub fn shadow(mut self) -> Self {
+        self.settings.shadow = true;
+        self
+    }
+
+    /// Sets the cost of each event in these limits, in place of the event's own.
+    pub fn cost(mut self, cost: f64) -> Self {
+        self.settings.cost = Some(cost);
+        self
+    }
+
+    /// Sets what happens to its events when the store can't be asked.
+    pub fn on_store_failure(mut self, what: OnStoreFailure) -> Self {
+        self.settings.on_store_failure = what;
+        self
     }
 }
 
@@ -149,31 +138,23 @@ impl Rules {
     /// The mistakes that a file of rules can have. The error has the domain in place of the file, and the number of the
     /// rule, from 1, in place of the line.
     pub fn new(domain: &str, rules: impl IntoIterator<Item = NewRule>) -> Result<Self, RulesError> {
-        let rules: Vec<NewRule> = rules.into_iter().collect();
-        let placed = rules.iter().enumerate().map(|(i, rule)| Placed {
-            at: At { line: i + 1, column: 1 },
-            rest: &rule.steps,
-            rule,
-        });
-        let (all, narrower): (Vec<_>, Vec<_>) = placed.partition(|rule| rule.rest.is_empty());
-        if let Some(deep) = narrower.iter().find(|rule| rule.rest.len() > STEPS) {
-            let mistake =
-                Mistake::new(deep.at, "", format!("a rule about more than {STEPS} fields"));
-            return Err(RulesError::new(domain, vec![mistake]));
+        let mut new = New::default();
+        if let Err(problem) = draft::check_domain(domain) {
+            new.reader.mistake(place(1), "", problem);
         }
-        // In a file an empty value counts as absent; in code it is a mistake.
-        let is_empty = |step: &Step| matches!(&step.value, Value::Is(text) if text.is_empty());
-        if let Some(wrong) = narrower.iter().find(|rule| rule.rest.iter().any(is_empty)) {
-            let problem = "the value, which can be left out, is empty";
-            return Err(RulesError::new(domain, vec![Mistake::new(wrong.at, "", problem)]));
+        for (i, rule) in rules.into_iter().enumerate() {
+            if new.reader.mistakes.len() >= MOST {
+                break;
+            }
+            if let Err(problem) = new.draft.check_room() {
+                new.reader.mistake(place(i + 1), "", problem);
+                break;
+            }
+            new.add(i + 1, rule);
         }
-        let at = At { line: 1, column: 1 };
-        let mut pairs = vec![(Node::of(at, "domain"), Node::of(at, domain))];
-        pairs.extend(all.iter().flat_map(|rule| rule.rule.pairs(rule.at)));
-        if !narrower.is_empty() {
-            pairs.push((Node::of(at, "descriptors"), descriptors(at, &narrower)));
-        }
-        file::of(domain, &Node::new(at, Kind::Map(pairs)))
+        let all: Vec<(usize, &Rule)> = new.draft.rules().iter().enumerate().collect();
+        let top = level(&all, 0, &mut new.reader);
+        new.draft.finish(new.reader, domain, domain, place(1), top)
     }
 
     /// A single policy as rules of a domain: one rule for all events. Unlike in a file, a limit may be given twice, or
@@ -185,7 +166,7 @@ impl Rules {
             name: String::new(),
             path: Vec::new(),
             line: 1,
-            limits_at: At { line: 1, column: 1 },
+            limits_at: place(1),
             settings: RuleSettings { limits, ..RuleSettings::default() },
         };
         Rules { always: Some(0), ..Rules::of(domain.clone(), domain, vec![rule]) }
@@ -199,46 +180,108 @@ impl From<Policy> for Rules {
     }
 }
 
-/// A rule with its place, and the rest of its path, which is not yet in the tree.
-struct Placed<'a> {
-    at: At,
-    rest: &'a [Step],
-    rule: &'a NewRule,
+/// The place of a rule, by its number in the list, from 1.
+fn place(number: usize) -> At {
+    At { line: number, column: 1 }
 }
 
-/// The list of descriptors for these rules. A rule whose path ends here needs no descriptor below.
-fn descriptors(at: At, rules: &[Placed<'_>]) -> Node {
+/// Rules that are being made.
+#[derive(Default)]
+struct New {
+    reader: TreeReader,
+    draft: Draft,
+}
+
+impl New {
+    /// Adds the rule with this number, unless its path is wrong.
+    fn add(&mut self, number: usize, rule: NewRule) {
+        let NewRule { steps, mut settings, limits } = rule;
+        let all = self.draft.always.and_then(|all| self.draft.rules().get(all));
+        let at = place(number);
+        if let Some(all) = all.filter(|_| steps.is_empty()) {
+            let problem = format!("rule {} is for all events, too; write one of the two", all.line);
+            return self.reader.mistake(at, "", problem);
+        }
+        let mut path = Vec::new();
+        for Step { key, value, .. } in steps {
+            match draft::field(&key) {
+                Ok((key, secret)) => path.push(Step { key, value, secret }),
+                Err(problem) => return self.reader.mistake(at, &key, problem),
+            }
+        }
+        // In a file an empty value counts as absent; in code it is a mistake.
+        if path.iter().any(|step| matches!(&step.value, Value::Is(text) if text.is_empty())) {
+            let problem = "the value, which can be left out, is empty";
+            return self.reader.mistake(at, "", problem);
+        }
+        let checked = draft::check_length(path.iter());
+        let per = match checked.and_then(|()| draft::per(&path.iter().collect::<Vec<_>>())) {
+            Ok(per) => per,
+            Err(problem) => return self.reader.mistake(at, "", problem),
+        };
+        let limit = |limit| match limit {
+            NewLimit::OfRule(limiter) => Limit { limiter, per: per.clone(), name: None },
+            NewLimit::ByItsOwn(limit) => limit,
+        };
+        settings.limits = limits.into_iter().map(limit).collect();
+        self.check(at, &mut settings);
+        let replaces = vec![at; settings.replaces.len()];
+        let rule = self.draft.add(number, at, path, settings);
+        if !replaces.is_empty() {
+            self.draft.replaces(rule, at, replaces);
+        }
+    }
+
+    fn check(&mut self, at: At, settings: &mut RuleSettings) {
+        for key in settings.enforcement().filter(|_| settings.limits.is_empty()) {
+            self.reader.mistake(at, key, UNLIMITED);
+        }
+        for (about, problem) in settings.finish() {
+            let word = match about {
+                About::Limit(i) => settings.limits.get(i).map(|limit| limit.limiter.to_string()),
+                About::Throttle => Some(settings.throttle.to_string()),
+                About::Cost => settings.cost.map(|cost| cost.to_string()),
+                About::Limits | About::Name => None,
+            };
+            self.reader.mistake(at, &word.unwrap_or_default(), problem);
+        }
+    }
+}
+
+/// The list of descriptors for rules whose first `depth` steps are the same, each with its index.
+fn level(rules: &[(usize, &Rule)], depth: usize, reader: &mut TreeReader) -> Level {
     let mut places = HashMap::new();
-    let mut lists: Vec<(&Step, Vec<Placed<'_>>)> = Vec::new();
-    for Placed { at, rest, rule } in rules {
-        let [step, rest @ ..] = rest else { continue };
-        let place = *places.entry(step).or_insert(lists.len());
-        if place == lists.len() {
-            lists.push((step, Vec::new()));
+    let mut descriptors: Vec<(&Step, Vec<(usize, &Rule)>)> = Vec::new();
+    for &(index, rule) in rules {
+        let Some(step) = rule.path.get(depth) else { continue };
+        // Any of the rules may mark a field as secret.
+        let place = *places.entry((&step.key, &step.value)).or_insert(descriptors.len());
+        if place == descriptors.len() {
+            descriptors.push((step, Vec::new()));
         }
-        if let Some((_, list)) = lists.get_mut(place) {
-            list.push(Placed { at: *at, rest, rule });
+        if let Some((_, within)) = descriptors.get_mut(place) {
+            within.push((index, rule));
         }
     }
-    let each = lists.into_iter().map(|(step, list)| descriptor(step, list));
-    Node::new(at, Kind::List(each.collect()))
-}
-
-/// The descriptor of a step, with the rules whose paths go through it.
-fn descriptor(step: &Step, rules: Vec<Placed<'_>>) -> Node {
-    let at = rules.first().map_or(At { line: 1, column: 1 }, |rule| rule.at);
-    let pair = |key: &str, value: &str| (Node::of(at, key), Node::of(at, value));
-    let mut pairs = vec![pair("key", &step.key)];
-    match &step.value {
-        Value::Any => {}
-        Value::Is(text) => pairs.push(pair("value", text)),
-        Value::Like(wildcard) => pairs.push(pair("value", wildcard.as_str())),
-        Value::Within(networks) => pairs.push(pair("network", &networks.to_string())),
+    let mut level = Level::default();
+    for (step, within) in descriptors {
+        let below = self::level(&within, depth + 1, reader);
+        let mut own = within.iter().filter(|(_, rule)| rule.path.len() == depth + 1);
+        let first = own.next();
+        let line = first.or(within.first()).map_or(1, |(_, rule)| rule.line);
+        let first = Branch { line, rule: first.map(|(index, _)| *index), below };
+        // The level refuses these.
+        let others = own.map(|&(index, rule)| Branch {
+            line: rule.line,
+            rule: Some(index),
+            below: Level::default(),
+        });
+        for branch in core::iter::once(first).chain(others) {
+            let at = place(branch.line);
+            if let Err(problem) = level.add(&step.key, &step.value, branch) {
+                reader.mistake(at, &step.to_string(), problem);
+            }
+        }
     }
-    let (own, deeper): (Vec<_>, Vec<_>) = rules.into_iter().partition(|rule| rule.rest.is_empty());
-    pairs.extend(own.iter().flat_map(|rule| rule.rule.pairs(rule.at)));
-    if !deeper.is_empty() {
-        pairs.push((Node::of(at, "descriptors"), descriptors(at, &deeper)));
-    }
-    Node::new(at, Kind::Map(pairs))
+    level
 }

@@ -58,15 +58,20 @@ impl<'a> Map<'a> {
 }
 
 impl TreeReader {
+    /// Adds a mistake at a place.
+    pub(super) fn mistake(&mut self, at: At, word: &str, problem: impl Into<String>) {
+        self.mistakes.push(Mistake::new(at, word, problem));
+    }
+
     /// Adds a mistake at a node.
     pub(super) fn wrong(&mut self, node: &Node, problem: impl Into<String>) {
-        self.mistakes.push(Mistake::new(node.at, node.word(), problem));
+        self.mistake(node.at, node.word(), problem);
     }
 
     /// Adds a mistake about something that is missing from a map, unless the map has an unknown key.
     pub(super) fn missing(&mut self, map: &Map<'_>, problem: impl Into<String>) {
         if !map.is_strange {
-            self.mistakes.push(Mistake::new(map.at, "", problem));
+            self.mistake(map.at, "", problem);
         }
     }
 
@@ -75,7 +80,7 @@ impl TreeReader {
         let part = node.word().get(error.at()).filter(|part| !part.is_empty());
         let at = node.at_byte(error.at().start);
         let word = part.unwrap_or(node.word());
-        self.mistakes.push(Mistake::new(at, word, error.problem()));
+        self.mistake(at, word, error.problem());
     }
 
     /// Reads a map with the keys of `known` and no others, each once.

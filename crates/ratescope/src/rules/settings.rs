@@ -1,5 +1,6 @@
 //! The settings of limits, in a descriptor or at the top of a file.
 
+use super::error::At;
 use super::reader::{Map, MapKeys, TreeReader, meant};
 use super::throttle::Throttle;
 use super::yaml::{Kind, Node};
@@ -54,6 +55,82 @@ pub(super) struct RuleSettings {
     pub(super) replaces: Vec<String>,
 }
 
+/// What a mistake in the settings of a rule is about.
+#[derive(Clone, Copy)]
+pub(super) enum About {
+    Name,
+    Limits,
+    /// The limit at this index.
+    Limit(usize),
+    Throttle,
+    Cost,
+}
+
+impl RuleSettings {
+    /// The keys of [`ENFORCEMENT`] whose values are not the defaults.
+    pub(super) fn enforcement(&self) -> impl Iterator<Item = &'static str> {
+        let default = RuleSettings::default();
+        let keys = [
+            (self.throttle != default.throttle, "throttle"),
+            (self.shadow, "shadow"),
+            (self.cost.is_some(), "cost"),
+            (self.on_store_failure != default.on_store_failure, "on_store_failure"),
+        ];
+        keys.into_iter().filter(|(is_set, _)| *is_set).map(|(_, key)| key)
+    }
+
+    /// Stretches the limits, and finds what is wrong with settings that were each read.
+    pub(super) fn finish(&mut self) -> Vec<(About, String)> {
+        let mut wrong = Vec::new();
+        if self.label.as_deref() == Some("") || self.replaces.iter().any(String::is_empty) {
+            wrong.push((About::Name, "a name is empty".to_owned()));
+        }
+        if self.limits.len() > LIMITS {
+            let problem = format!("more than {LIMITS} limits; spread them over descriptors");
+            wrong.push((About::Limits, problem));
+            self.limits.truncate(LIMITS);
+        }
+        for (i, limit) in self.limits.iter().enumerate() {
+            if self.limits.iter().take(i).any(|known| known.counts_as(limit)) {
+                wrong.push((About::Limit(i), "a limit that is there already".to_owned()));
+            }
+            if let Some(problem) = limit.too_small(self.cost.map_or(1.0, |_| 0.0)) {
+                wrong.push((About::Limit(i), problem));
+            }
+        }
+        if let Err(problem) = self.throttle.check() {
+            wrong.push((About::Throttle, problem.to_owned()));
+        } else if let Some(percent) = self.throttle.percent() {
+            for limit in &self.limits {
+                match limit.limiter.stretched(percent) {
+                    Ok(limiter) => self.stretched.push(Limit { limiter, ..limit.clone() }),
+                    Err(error) => {
+                        wrong.push((About::Throttle, format!("{}: {error}", limit.limiter)));
+                    }
+                }
+            }
+        }
+        if let Some(cost) = self.cost {
+            wrong.extend(self.wrong_cost(cost).map(|problem| (About::Cost, problem)));
+        }
+        wrong
+    }
+
+    fn wrong_cost(&self, cost: f64) -> Option<String> {
+        if !(cost > 0.0 && cost <= MAX_COST) {
+            return Some(COST.to_owned());
+        }
+        let wrong = self.limits.iter().find_map(|limit| Some((limit, limit.remedy(cost)?)));
+        wrong.map(|(limit, remedy)| format!("more than {} ever admits; {remedy}", limit.limiter))
+    }
+}
+
+const COST: &str =
+    "not a cost; write a number above 0 and up to 1e12, without exponent, as in cost: 5";
+
+/// The problem of a key that says how limits are enforced where there is none.
+pub(super) const UNLIMITED: &str = "it is about a limit, and this is unlimited";
+
 /// The keys that say how limits are enforced. They make no sense in a rule without a limit.
 pub(super) const ENFORCEMENT: &[&str] =
     &["throttle", "shadow", "shadow_mode", "cost", "on_store_failure"];
@@ -77,9 +154,19 @@ const UNITS: [(&str, Span); 7] = [
     ("year", Span::hours(24 * 365)),
 ];
 
+/// The settings of a rule in a file.
+#[derive(Default)]
+pub(super) struct Read<'a> {
+    pub(super) settings: RuleSettings,
+    /// The node of each limit.
+    limits: Vec<&'a Node>,
+    /// Where each of the names is that it replaces.
+    pub(super) replaces: Vec<At>,
+}
+
 /// Reads the settings of a map, if it has any. A limit without `per` has the key `per`.
-pub(super) fn read(reader: &mut TreeReader, map: &Map<'_>, per: &Per) -> Option<RuleSettings> {
-    let mut settings = RuleSettings::default();
+pub(super) fn read<'a>(reader: &mut TreeReader, map: &Map<'a>, per: &Per) -> Option<Read<'a>> {
+    let mut read = Read::default();
     let mistakes = reader.mistakes.len();
     let said = |name| map.pair(name).filter(|(_, value)| !value.is_empty());
     let (lyft, ours) = (said("rate_limit"), map.pair("limit"));
@@ -100,42 +187,60 @@ pub(super) fn read(reader: &mut TreeReader, map: &Map<'_>, per: &Per) -> Option<
                 "there is a rate_limit beside it; write all of them as a list under limit",
             );
         }
-        (Some((_, node)), None) => rate_limit(reader, map, node, per, &mut settings),
+        (Some((_, node)), None) => rate_limit(reader, map, node, per, &mut read),
         (None, Some((_, node))) => {
             // A rule with a cost of its own is checked below.
             let cost = if map.get("cost").is_some() { 0.0 } else { 1.0 };
             let defaults = Defaults { rate: None, per: per.clone(), fields: None, cost };
-            settings.limits = limits(reader, node, &defaults);
+            limits(reader, node, &defaults, &mut read);
         }
     }
-    names(reader, map, &mut settings);
+    names(reader, map, &mut read);
     // If a mistake is the reason that there are no limits, the rest is still read.
-    if settings.limits.is_empty() && reader.mistakes.len() == mistakes {
+    if read.limits.is_empty() && reader.mistakes.len() == mistakes {
         for (key, _) in ENFORCEMENT.iter().filter_map(|name| map.pair(name)) {
-            reader.wrong(key, "it is about a limit, and this is unlimited");
+            reader.wrong(key, UNLIMITED);
         }
-        return Some(settings);
+        return Some(read);
     }
+    let settings = &mut read.settings;
     settings.shadow = shadow(reader, map);
     if let Some(node) = map.get("on_store_failure") {
         let read = reader.one_of(node, "what to do when the store fails", &OnStoreFailure::ALL);
         settings.on_store_failure = read.unwrap_or_default();
     }
-    if let Some(node) = map.get("throttle") {
-        settings.throttle = reader.parse(node, "a throttle").unwrap_or_default();
-        settings.stretched = stretch(reader, node, &settings);
+    let throttle = map.get("throttle");
+    settings.throttle =
+        throttle.and_then(|node| reader.parse(node, "a throttle")).unwrap_or_default();
+    let cost = map.get("cost");
+    settings.cost = cost.and_then(|node| {
+        let cost = number(reader.text(node, "a cost")?);
+        if cost.is_none() {
+            reader.wrong(node, COST);
+        }
+        cost
+    });
+    for (about, problem) in settings.finish() {
+        let node = match about {
+            About::Limit(i) => read.limits.get(i).copied(),
+            About::Throttle => throttle,
+            About::Cost => cost,
+            About::Limits | About::Name => map.get("limit"),
+        };
+        if let Some(node) = node {
+            reader.wrong(node, problem);
+        }
     }
-    settings.cost = map.get("cost").and_then(|node| cost(reader, node, &settings.limits));
-    Some(settings)
+    Some(read)
 }
 
 /// Reads a limit of envoyproxy/ratelimit: a count in each window of the clock.
-fn rate_limit(
+fn rate_limit<'a>(
     reader: &mut TreeReader,
-    outer: &Map<'_>,
-    node: &Node,
+    outer: &Map<'a>,
+    node: &'a Node,
     per: &Per,
-    settings: &mut RuleSettings,
+    read: &mut Read<'a>,
 ) {
     let Some(map) = reader.map(node, &RATE_LIMIT) else { return };
     for both in NAMES {
@@ -144,7 +249,7 @@ fn rate_limit(
             reader.wrong(key, "it stands in the rate_limit, too; leave one of the two out");
         }
     }
-    names(reader, &map, settings);
+    names(reader, &map, read);
     let unlimited = match map.given("unlimited") {
         Some(node) => match reader.flag(node) {
             Some(unlimited) => unlimited,
@@ -188,7 +293,7 @@ fn rate_limit(
     match window {
         Ok(window) => {
             let limiter = AnyLimiter::FixedWindow(window);
-            settings.limits.push(Limit { limiter, per: per.clone(), name: None });
+            read.add(node, Limit { limiter, per: per.clone(), name: None });
         }
         Err(error) => reader.wrong(node, error.to_string()),
     }
@@ -203,38 +308,27 @@ fn known_unit(reader: &mut TreeReader, node: &Node, text: &str) -> Option<Span> 
 }
 
 /// Reads one or several limits in the text form of a policy, or `unlimited`.
-fn limits(reader: &mut TreeReader, node: &Node, defaults: &Defaults) -> Vec<Limit> {
+fn limits<'a>(reader: &mut TreeReader, node: &'a Node, defaults: &Defaults, read: &mut Read<'a>) {
     if node.word() == "unlimited" {
-        return Vec::new();
+        return;
     }
     let items = match &node.kind {
         Kind::List(_) => reader.list(node, "limit").unwrap_or_default(),
         _ => core::slice::from_ref(node),
     };
-    let mut limits: Vec<Limit> = Vec::new();
     for item in items {
         let Some(text) = reader.text(item, "a limit") else { continue };
-        let policy = Policy::read(text, defaults);
-        let Ok(policy) = policy.map_err(|error| reader.wrong_within(item, &error)) else {
-            continue;
-        };
-        for limit in policy.limits() {
-            if limits.iter().any(|known| known.counts_as(limit)) {
-                reader.wrong(item, "a limit that is there already");
-            }
-            limits.push(limit.clone());
+        match Policy::read(text, defaults) {
+            Ok(policy) => policy.limits().iter().for_each(|limit| read.add(item, limit.clone())),
+            Err(error) => reader.wrong_within(item, &error),
         }
     }
-    if limits.len() > LIMITS {
-        reader.wrong(node, format!("more than {LIMITS} limits; spread them over descriptors"));
-    }
-    limits
 }
 
 /// Reads the name of a rule, and the names of the rules that it replaces.
-fn names(reader: &mut TreeReader, map: &Map<'_>, settings: &mut RuleSettings) {
+fn names(reader: &mut TreeReader, map: &Map<'_>, read: &mut Read<'_>) {
     if let Some(node) = map.given("name") {
-        settings.label = reader.text(node, "a name").map(str::to_owned);
+        read.settings.label = reader.text(node, "a name").map(str::to_owned);
     }
     let Some(node) = map.given("replaces") else { return };
     for item in reader.list(node, "replaces").unwrap_or_default() {
@@ -249,7 +343,10 @@ fn names(reader: &mut TreeReader, map: &Map<'_>, settings: &mut RuleSettings) {
             }
             _ => item,
         };
-        settings.replaces.extend(reader.text(name, "a name").map(str::to_owned));
+        if let Some(text) = reader.text(name, "a name") {
+            read.settings.replaces.push(text.to_owned());
+            read.replaces.push(name.at);
+        }
     }
 }
 
@@ -262,29 +359,9 @@ fn shadow(reader: &mut TreeReader, map: &Map<'_>) -> bool {
         == Some(true)
 }
 
-fn stretch(reader: &mut TreeReader, node: &Node, settings: &RuleSettings) -> Vec<Limit> {
-    let Some(percent) = settings.throttle.percent() else { return Vec::new() };
-    let mut all = Vec::new();
-    for limit in &settings.limits {
-        match limit.limiter.stretched(percent) {
-            Ok(limiter) => all.push(Limit { limiter, ..limit.clone() }),
-            Err(error) => reader.wrong(node, format!("{}: {error}", limit.limiter)),
-        }
+impl<'a> Read<'a> {
+    fn add(&mut self, node: &'a Node, limit: Limit) {
+        self.limits.push(node);
+        self.settings.limits.push(limit);
     }
-    all
-}
-
-fn cost(reader: &mut TreeReader, node: &Node, limits: &[Limit]) -> Option<f64> {
-    const COST: &str =
-        "not a cost; write a number above 0 and up to 1e12, without exponent, as in cost: 5";
-    let text = reader.text(node, "a cost")?;
-    let Some(cost) = number(text).filter(|cost| *cost > 0.0 && *cost <= MAX_COST) else {
-        reader.wrong(node, COST);
-        return None;
-    };
-    let wrong = limits.iter().find_map(|limit| Some((limit, limit.remedy(cost)?)));
-    if let Some((limit, remedy)) = wrong {
-        reader.wrong(node, format!("more than {} ever admits; {remedy}", limit.limiter));
-    }
-    Some(cost)
 }

@@ -46,6 +46,16 @@ pub enum Throttle {
 }
 
 impl Throttle {
+    /// Checks the numbers, as they are checked when a text is read.
+    pub(super) fn check(self) -> Result<(), &'static str> {
+        match self {
+            Throttle::Soft { percent } if !is_share(percent) => Err(SHARE),
+            Throttle::Elastic { factor, .. } if !is_multiple(factor) => Err(MULTIPLE),
+            Throttle::Elastic { below, .. } if !is_share(below.0) => Err(SHARE),
+            _ => Ok(()),
+        }
+    }
+
     /// The stretched limits in percent of the rule's own limits; `None` for a hard rule.
     pub(super) fn percent(self) -> Option<f64> {
         match self {
@@ -129,9 +139,8 @@ impl FromStr for Throttle {
                 literal(&mut words, &["up", "to"])?;
                 let word = words.next_word().ok_or_else(|| missing(&words))?;
                 let factor = word.text.strip_suffix('x').and_then(number);
-                let fits = |factor: &f64| *factor > 1.0 && *factor <= 1000.0;
-                let help = "not a multiple above 1x and up to 1000x; write it as in 2x";
-                let factor = factor.filter(fits).ok_or_else(|| words.wrong(word, help))?;
+                let factor = factor.filter(|factor| is_multiple(*factor));
+                let factor = factor.ok_or_else(|| words.wrong(word, MULTIPLE))?;
                 literal(&mut words, &["while", "load", "<"])?;
                 Throttle::Elastic { factor, below: Load(percent(&mut words)?) }
             }
@@ -159,13 +168,23 @@ fn literal(words: &mut Words<'_>, literals: &[&str]) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Reads a share such as `10%`, above 0 and at most 1000.
+const MULTIPLE: &str = "not a multiple above 1x and up to 1000x; write it as in 2x";
+
+fn is_multiple(factor: f64) -> bool {
+    factor > 1.0 && factor <= 1000.0
+}
+
+const SHARE: &str = "not a share above 0% and up to 1000%; write it as in 10%";
+
+fn is_share(percent: f64) -> bool {
+    percent > 0.0 && percent <= 1000.0
+}
+
+/// Reads a share such as `10%`.
 fn percent(words: &mut Words<'_>) -> Result<f64, ParseError> {
     let word = words.next_word().ok_or_else(|| missing(words))?;
     let percent = word.text.strip_suffix('%').and_then(number);
-    let fits = |percent: &f64| *percent > 0.0 && *percent <= 1000.0;
-    let help = "not a share above 0% and up to 1000%; write it as in 10%";
-    percent.filter(fits).ok_or_else(|| words.wrong(word, help))
+    percent.filter(|percent| is_share(*percent)).ok_or_else(|| words.wrong(word, SHARE))
 }
 
 impl fmt::Display for Throttle {

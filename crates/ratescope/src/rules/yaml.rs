@@ -254,14 +254,7 @@ fn too_large(at: At) -> Mistake {
 }
 
 impl Node {
-    /// A text that was not written in a file.
-    pub(super) fn of(at: At, text: &str) -> Self {
-        // The text may mean yes, but never null.
-        let kind = Kind::Text { text: text.to_owned(), plain: text == "true", quote: None };
-        Node::new(at, kind)
-    }
-
-    pub(super) fn new(at: At, kind: Kind) -> Self {
+    fn new(at: At, kind: Kind) -> Self {
         let mut size = 1;
         let mut depth = 0;
         let mut count = |node: &Node| {

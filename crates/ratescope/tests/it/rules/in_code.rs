@@ -3,8 +3,9 @@
 use super::passed;
 use ratescope::limit::fixed_window::FixedWindow;
 use ratescope::limit::gcra::Gcra;
+use ratescope::limit::nginx::{Delay, Nginx};
 use ratescope::policy::Limit;
-use ratescope::rules::{MemoryStore, NewRule, Rules, Throttle};
+use ratescope::rules::{Load, MemoryStore, Mistake, NewRule, OnStoreFailure, Rules, Throttle};
 use ratescope::{Rate, Span};
 
 fn window(count: f64) -> FixedWindow {
@@ -28,10 +29,9 @@ fn the_deepest_rule_counts_and_another_may_be_replaced() {
     ];
     let rules = Rules::new("web", rules).unwrap();
     let names: Vec<&str> = rules.rules().iter().map(|rule| rule.name()).collect();
-    assert_eq!(names, ["web", "web:user", "web:path=/a/*", "web:path=/a/*,ip", "web:user=root"]);
-    // The places in the list.
+    assert_eq!(names, ["web:user", "web:path=/a/*,ip", "web:path=/a/*", "web:user=root", "web"]);
     let lines: Vec<usize> = rules.rules().iter().map(|rule| rule.line()).collect();
-    assert_eq!(lines, [1, 1, 2, 2, 4]);
+    assert_eq!(lines, [1, 2, 3, 4, 5]);
     let ruled = MemoryStore::new(rules, 100);
     let passed = |seconds: f64, fields: &[(&str, &str)]| passed(&ruled, 9, seconds, fields);
     assert_eq!(passed(0.0, &[("user", "ann")]), 3);
@@ -54,7 +54,12 @@ fn what_is_wrong_is_told_with_the_place_in_the_list() {
     );
     assert_eq!(
         wrong("web", [each("ip"), each("user"), each("ip")]),
-        "web:3:1: \"limit\": a key that is there already, in line 1"
+        "web:3:1: \"ip\": the descriptor in line 1 is for the same values; one of the two could never apply"
+    );
+    let all = || NewRule::new().limit(window(1.0));
+    assert_eq!(
+        wrong("web", [all(), each("ip"), all()]),
+        "web:3:1: rule 1 is for all events, too; write one of the two"
     );
     assert_eq!(
         wrong("web", [each("user").name("users"), each("ip").replaces("user")]),
@@ -81,14 +86,112 @@ fn what_is_wrong_is_told_with_the_place_in_the_list() {
     }
 }
 
+/// The same mistake in code and in a file is the same word and the same problem.
+#[test]
+fn mistakes_are_those_of_files() {
+    let ip = || NewRule::new().each("ip");
+    let limited = || ip().limit(window(1.0));
+    let small = || Gcra::new("0.5/1m".parse().unwrap(), 0.5).unwrap();
+    let elastic =
+        |factor, percent| Throttle::Elastic { factor, below: Load::from_percent(percent).unwrap() };
+    let rows: [(Vec<NewRule>, &str); 21] = [
+        (vec![ip().limit(small())], "{key: ip, limit: gcra 0.5/1m burst 0.5}"),
+        (vec![limited().limit(window(1.0))], "{key: ip, limit: [1/1m, fixed-window 1/1m]}"),
+        (vec![limited().cost(2.0)], "{key: ip, limit: 1/1m, cost: 2}"),
+        (vec![limited().cost(-0.0)], "{key: ip, limit: 1/1m, cost: -0}"),
+        (vec![limited().cost(1e13)], "{key: ip, limit: 1/1m, cost: 10000000000000}"),
+        (vec![limited().cost(f64::INFINITY)], "{key: ip, limit: 1/1m, cost: inf}"),
+        (vec![ip().cost(2.0)], "{key: ip, limit: unlimited, cost: 2}"),
+        (vec![ip().shadow()], "{key: ip, limit: unlimited, shadow: true}"),
+        (
+            vec![ip().on_store_failure(OnStoreFailure::Allow)],
+            "{key: ip, limit: unlimited, on_store_failure: allow}",
+        ),
+        (
+            vec![ip().throttle(Throttle::Soft { percent: 10.0 })],
+            "{key: ip, limit: unlimited, throttle: soft 10%}",
+        ),
+        (
+            vec![
+                ip().limit(Nginx::new(Rate::per_second(10), 5, Delay::Beyond(0)).unwrap())
+                    .throttle(elastic(2.0, 70.0)),
+            ],
+            "{key: ip, limit: nginx 10/1s burst 5, throttle: elastic up to 2x while load < 70%}",
+        ),
+        (vec![limited().name("")], "{key: ip, limit: 1/1m, name: '', replaces: ['']}"),
+        (vec![limited().replaces("users")], "{key: ip, limit: 1/1m, replaces: [users]}"),
+        (vec![limited().name("a").replaces("a")], "{key: ip, limit: 1/1m, name: a, replaces: [a]}"),
+        (vec![limited(), limited()], "{key: ip, limit: 1/1m}, {key: ip, limit: 1/1m}"),
+        (
+            vec![
+                NewRule::new().within("ip", "10.0.0.0/8".parse().unwrap()).limit(window(1.0)),
+                NewRule::new().within("ip", "10.1.0.0/16".parse().unwrap()).limit(window(1.0)),
+            ],
+            "{key: ip, network: 10.0.0.0/8, limit: 1/1m}, {key: ip, network: 10.1.0.0/16, limit: 1/1m}",
+        ),
+        (vec![NewRule::new().each("")], "{key: '', limit: unlimited}"),
+        (vec![NewRule::new().each("all")], "{key: all, limit: unlimited}"),
+        (vec![NewRule::new().each("ip+user")], "{key: ip+user, limit: unlimited}"),
+        (vec![NewRule::new().each("user#2")], "{key: 'user#2', limit: unlimited}"),
+        (vec![NewRule::new().each("hash(")], "{key: hash(, limit: unlimited}"),
+    ];
+    for (rules, descriptors) in rows {
+        let text = format!("{{domain: web, descriptors: [{descriptors}]}}");
+        let [file, code] = [Rules::read("web", &text), Rules::new("web", rules)].map(|rules| {
+            let error = rules.unwrap_err();
+            let of = |mistake: &Mistake| mistake.problem().to_owned();
+            error.mistakes().iter().map(of).collect::<Vec<_>>()
+        });
+        assert_eq!(code, file, "{text}");
+    }
+    // A text points at the number; in code the whole throttle is shown.
+    for throttle in [
+        Throttle::Soft { percent: 0.0 },
+        Throttle::Soft { percent: f64::NAN },
+        elastic(1.0, 70.0),
+        elastic(f64::INFINITY, 70.0),
+        elastic(2.0, 0.0),
+    ] {
+        let text = format!("domain: web\nlimit: 1/1m\nthrottle: {throttle}\n");
+        let file = Rules::read("web", &text).unwrap_err();
+        let code = Rules::new("web", [NewRule::new().limit(window(1.0)).throttle(throttle)]);
+        let code = code.unwrap_err();
+        assert_eq!(code.mistakes()[0].problem(), file.mistakes()[0].problem());
+        assert_eq!(code.mistakes()[0].word(), throttle.to_string());
+    }
+}
+
+/// A rule that nobody could write in a file means what its parts mean: fields are secret in all rules that name them.
+#[test]
+fn a_field_that_one_rule_marks_is_secret_in_all() {
+    let rules = [
+        NewRule::new().each("hash(email)").limit(window(1.0)),
+        NewRule::new().each("email").each("ip").limit(window(2.0)),
+    ];
+    let rules = Rules::new("web", rules).unwrap();
+    let limits = rules.rules().iter().map(|rule| rule.limits()[0].to_string());
+    assert_eq!(
+        limits.collect::<Vec<_>>(),
+        ["fixed-window 1/1m per hash(email)", "fixed-window 2/1m per hash(email)+ip"]
+    );
+}
+
 /// However many there are, it ends with an error, and soon.
 #[test]
 fn too_many_are_refused() {
     let many = |n: usize| (0..n).map(|i| NewRule::new().value("user", &format!("u{i}")));
     assert_eq!(Rules::new("web", many(10_000)).unwrap().rules().len(), 10_000);
     assert!(wrong("web", many(20_000)).contains("more than 10000 rules"));
-    let deep = (0..100_000).fold(NewRule::new(), |rule, i| rule.each(&format!("f{i}")));
-    assert_eq!(wrong("web", [deep]), "web:1:1: a rule about more than 31 fields");
+    let endless = core::iter::repeat_with(|| NewRule::new().each(""));
+    assert_eq!(wrong("web", endless).lines().count(), 50);
+    let deep = |n| (0..n).fold(NewRule::new(), |rule, i| rule.each(&format!("f{i}")));
+    assert!(Rules::new("web", [deep(16)]).is_ok());
+    let deeper = "web:1:1: within more than 16 descriptors that count separately";
+    assert_eq!(wrong("web", [deep(17)]), deeper);
+    assert!(wrong("web", [deep(100_000)]).contains("more than 4096 bytes long"));
+    let limits = (1..100_000).fold(NewRule::new(), |rule, i| rule.limit(window(f64::from(i))));
+    let many = "web:1:1: more than 8 limits; spread them over descriptors";
+    assert_eq!(wrong("web", [limits]), many);
     let long = NewRule::new().value("user", &"x".repeat(5000));
     assert!(wrong("web", [long]).contains("more than 4096 bytes long"));
 }
