@@ -1,7 +1,7 @@
 //! gRPC over a socket: decisions, health, and the descriptions of the protocol that clients ask for.
 
-use super::core::{RULES, descriptor, request};
 use super::program::{Channel, Program, get};
+use super::requests::{RULES, descriptor, request};
 use prost::Message;
 use ratescope_service::{
     Code, DescriptorStatus, Entry, HeaderValue, RateLimit, RateLimitDescriptor, RateLimitOverride,

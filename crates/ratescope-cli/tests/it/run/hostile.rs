@@ -1,7 +1,7 @@
 //! Hostile or careless clients: none of them keeps others from being served.
 
-use super::core::{RULES, descriptor, request};
 use super::program::{Channel, Program, SHOULD_RATE_LIMIT, get, http};
+use super::requests::{RULES, descriptor, request};
 use super::shell::listen;
 use prost::Message;
 use ratescope_service::Code;

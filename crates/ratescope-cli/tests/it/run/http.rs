@@ -1,7 +1,7 @@
 //! The service over HTTP.
 
-use super::core::{RULES, service};
 use super::program::{Program, get, http};
+use super::requests::{RULES, service};
 use ratescope::clock::FakeClock;
 use ratescope_service::{Http, HttpSettings, Service, States};
 use std::sync::Arc;

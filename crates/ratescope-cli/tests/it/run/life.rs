@@ -1,7 +1,7 @@
 //! The start and the end of the program, and the admin port.
 
-use super::core::{RULES, descriptor, request};
 use super::program::{Channel, Program, get};
+use super::requests::{RULES, descriptor, request};
 use super::shell::{Folder, Running, command};
 use ratescope_service::Code;
 use std::io::{BufRead, BufReader};

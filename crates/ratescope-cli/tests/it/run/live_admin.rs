@@ -1,9 +1,21 @@
 //! Live on the admin port.
 
-use super::live::RULES;
 use super::program::{Program, get, get_by};
 use super::shell::{Folder, listen};
 use std::net::TcpStream;
+
+const RULES: &str = "
+domain: web
+descriptors:
+- {key: user, limit: gcra 2/1h}
+- {key: path, shadow: true, limit: gcra 1/1h}
+";
+
+/// The page draws the past of as many rules as a service keeps, in a crate of its own.
+#[test]
+fn the_page_draws_what_is_kept() {
+    assert_eq!(ratescope_live::PAST_RULES, ratescope_lab::live::DRAWN);
+}
 
 #[cfg(unix)]
 #[test]

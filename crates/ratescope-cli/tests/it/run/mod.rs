@@ -1,27 +1,21 @@
-//! The rate limit service: `ratescope run`, and its core without a network.
+//! The rate limit service: `ratescope run`.
 
-mod bodies;
-mod core;
-mod files;
 mod grpc;
 mod hostile;
 mod http;
 mod late;
 mod life;
-mod live;
 mod live_admin;
-mod live_keys;
-mod past;
 mod program;
 mod real;
-mod replay;
-mod routes;
+#[path = "../../../../ratescope-service/tests/it/requests.rs"]
+mod requests;
 mod secrets;
 mod shared;
+#[path = "../../../../ratescope-service/tests/it/spelled.rs"]
+mod spelled;
 mod spellings;
-mod whole;
 
-use crate::growth;
 use crate::nodes;
 use crate::server;
 use crate::servers;

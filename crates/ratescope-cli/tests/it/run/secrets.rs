@@ -1,7 +1,7 @@
 //! Secrets of clients leave the process as hashes only.
 
-use super::core::{descriptor, request};
 use super::program::{Channel, Program, get};
+use super::requests::{descriptor, request};
 use super::server::Server;
 use super::shell::Folder;
 use ratescope_service::{Code, RateLimitDescriptor, RateLimitOverride, Unit};

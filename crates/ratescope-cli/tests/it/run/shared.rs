@@ -1,8 +1,8 @@
 //! States on Redis that several processes share.
 
-use super::core::{descriptor, request};
 use super::nodes::Cluster;
 use super::program::{Channel, Program, get};
+use super::requests::{descriptor, request};
 use super::server::Server;
 use super::shell::Folder;
 use super::watched::Watched;

@@ -1,163 +1,13 @@
-//! One request in many spellings is one request, whichever way it comes: also through the real servers of the examples.
+//! One request in many spellings is one request: as the arguments say, and through the real servers of the examples.
 
-use super::core::{descriptor, request, service};
 use super::program::{Program, get, http};
 use super::real::{example, start, upstream};
+use super::requests::{descriptor, request};
 use super::servers::program;
 use super::shell::{Folder, Running};
-use ratescope::clock::FakeClock;
-use ratescope_service::{
-    Code, Entry, Form, Forms, RateLimitDescriptor, RateLimitRequest, Service, States,
-};
+use super::spelled::{DOUBTFUL, HOSTS, LOGIN, RULES};
+use ratescope_service::{Code, Entry, RateLimitDescriptor, RateLimitRequest};
 use std::net::SocketAddr;
-
-const RULES: &str = "
-domain: web
-descriptors:
-- {key: path, value: /login, limit: gcra 1/1d}
-- {key: path, value: /, limit: gcra 1/1d}
-- {key: host, value: api.example.com, limit: gcra 1/1d}
-- {key: method, value: POST, limit: gcra 1/1d}
-- {key: ip, value: '2001:db8:0:1::/64', limit: gcra 1/1d}
-- {key: ip, value: 192.0.2.7, limit: gcra 1/1d}
-";
-
-/// Spellings of `/login`.
-const LOGIN: &[&str] = &[
-    "/login",
-    "/login?",
-    "/login?a=b",
-    "/%6cogin",
-    "/%6Cogin",
-    "//login",
-    "///login",
-    "/./login",
-    "/x/../login",
-    "/%2e/login",
-    "/x/%2e%2E/login",
-    "/login#a",
-    "/login?a#b",
-    "http://h/login",
-];
-
-/// What some servers take for `/login`, and others do not.
-const DOUBTFUL: &[&str] = &[
-    "/x%2f..%2flogin",
-    "/%2Flogin",
-    "/x/..%5clogin",
-    "/x\\..\\login",
-    "/x/..;/login",
-    "/x//../login",
-    "/login%00",
-    "/%",
-];
-
-/// Spellings of `/`.
-const ROOT: &[&str] = &["/", "", "?x", "#x", "//", "/x/..", "http://h", "http://h?x"];
-
-const HOSTS: &[&str] = &[
-    "api.example.com",
-    "API.example.com",
-    "api.example.com:80",
-    "api.example.com.",
-    "Api.Example.Com.:443",
-];
-
-/// In each field, all of these are one key.
-fn each() -> [(&'static str, &'static [&'static str]); 6] {
-    [
-        ("path", LOGIN),
-        ("path", ROOT),
-        ("host", HOSTS),
-        ("method", &["POST", "post", "Post"]),
-        (
-            "ip",
-            &[
-                "2001:db8:0:1::1",
-                "2001:DB8:0:1:ffff::2",
-                "2001:db8:0:1::/64",
-                "[2001:db8:0:1::9]:443",
-            ],
-        ),
-        ("ip", &["192.0.2.7", "::ffff:192.0.2.7", "192.0.2.7:4567", "64:ff9b::c000:207"]),
-    ]
-}
-
-fn escaped(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02x}")).collect()
-}
-
-#[test]
-fn in_envoys_protocol_and_in_check() {
-    for (field, spellings) in each() {
-        let (service, _) = service(RULES);
-        let program = Program::of(RULES, &[]);
-        for (i, spelling) in spellings.iter().enumerate() {
-            let asked = request(vec![descriptor(&[(field, spelling)])]);
-            let code = super::core::ask(&service, &asked).unwrap().overall_code();
-            assert_eq!(code == Code::Ok, i == 0, "{field} {spelling}");
-            let (status, answer) =
-                get(program.http, &format!("/check?{field}={}", escaped(spelling)), "");
-            assert_eq!(status, if i == 0 { 200 } else { 429 }, "{field} {spelling}: {answer}");
-        }
-    }
-    let (service, _) = service(RULES);
-    let program = Program::of(RULES, &[]);
-    for doubtful in DOUBTFUL {
-        let asked = request(vec![descriptor(&[("path", doubtful)])]);
-        let answer = super::core::ask(&service, &asked).unwrap();
-        assert_eq!(
-            (answer.overall_code(), answer.statuses.len()),
-            (Code::OverLimit, 1),
-            "{doubtful}"
-        );
-        let said = format!("{:?}", answer.dynamic_metadata);
-        assert!(said.contains("unread") && said.contains("path has a"), "{said}");
-        let (status, why) = get(program.http, &format!("/check?path={}", escaped(doubtful)), "");
-        assert!(
-            status == 400 && why.contains("servers read in different ways"),
-            "{doubtful}: {why}"
-        );
-    }
-    // Nothing of that was counted. Where no rule is about the path, nobody is refused for it.
-    let login = request(vec![descriptor(&[("path", "/login")])]);
-    assert_eq!(super::core::ask(&service, &login).unwrap().overall_code(), Code::Ok);
-    let (other, _) =
-        super::core::service("domain: web\ndescriptors:\n- {key: user, limit: gcra 1/1d}\n");
-    let asked = request(vec![descriptor(&[("path", "/a%2fb")])]);
-    assert_eq!(super::core::ask(&other, &asked).unwrap().overall_code(), Code::Ok);
-}
-
-#[test]
-fn in_auth() {
-    let program = Program::of(RULES, &[]);
-    let auth = |path: &str, headers: &str| get(program.http, path, headers).0;
-    for (i, path) in LOGIN.iter().enumerate() {
-        let status = auth("/auth", &format!("x-forwarded-uri: {path}\r\n"));
-        assert_eq!(status, if i == 0 { 200 } else { 429 }, "{path}");
-    }
-    for (i, path) in ROOT.iter().filter(|path| !path.is_empty()).enumerate() {
-        let status = auth("/auth", &format!("x-original-uri: {path}\r\n"));
-        assert_eq!(status, if i == 0 { 200 } else { 429 }, "{path}");
-    }
-    for (i, host) in HOSTS.iter().enumerate() {
-        let said = format!("x-forwarded-uri: /x\r\nx-forwarded-host: {host}\r\n");
-        assert_eq!(auth("/auth", &said), if i == 0 { 200 } else { 429 }, "{host}");
-    }
-    for (i, method) in ["post", "POST", "Post"].iter().enumerate() {
-        let said = format!("x-forwarded-uri: /x\r\nx-forwarded-method: {method}\r\n");
-        assert_eq!(auth("/auth", &said), if i == 0 { 200 } else { 429 }, "{method}");
-    }
-    for path in DOUBTFUL {
-        let said = format!("x-forwarded-uri: {path}\r\n");
-        let (status, why) = get(program.http, "/auth", &said);
-        assert!(status == 400 && why.contains("servers read in different ways"), "{path}: {why}");
-        // nginx knows no 400 here.
-        assert_eq!(auth("/auth?refused=403", &said), 403, "{path}");
-    }
-    let metrics = get(program.admin, "/metrics", "").1;
-    assert!(metrics.contains("unidentified"), "{metrics}");
-}
 
 /// Fields of other names can be paths, slashes can mean something, and doubtful paths can pass.
 #[test]
@@ -179,38 +29,6 @@ fn as_the_operator_says() {
         assert_eq!([check(first), check(again)], [200, 429], "{first}");
     }
     assert_eq!(check("path=/a"), 200);
-    let forms = Forms { each: [("url".to_owned(), Form::Path)].into(), ..Forms::default() };
-    let clock = FakeClock::default();
-    let service = Service::new(States::in_memory(9), clock).reading(forms);
-    let rules = "domain: web\ndescriptors:\n- {key: path, value: /a?b, limit: gcra 1/1d}\n";
-    service.add("rules.yaml", rules).unwrap();
-}
-
-/// A rule that no request could match would limit nobody, silently.
-#[test]
-fn a_value_that_no_request_has_is_refused() {
-    let service = Service::new(States::in_memory(9), FakeClock::default());
-    for (field, value, normal) in [
-        ("path", "/export?", "/export"),
-        ("path", "//login", "/login"),
-        ("path", "/api/%7euser/*", "/api/~user/*"),
-        ("path", "/x/../login", "/login"),
-        ("host", "API.example.com", "api.example.com"),
-        ("host", "'*.example.com:80'", "*.example.com"),
-        ("method", "post", "POST"),
-        ("remote_address", "'2001:db8::1'", "2001:db8::/64"),
-    ] {
-        let text =
-            format!("domain: web\ndescriptors:\n- {{key: {field}, value: {value}, limit: 1/1s}}\n");
-        let error = service.add("rules.yaml", &text).unwrap_err().to_string();
-        let said =
-            format!("it is read as {normal}; write {normal}, or run with --form {field}=text");
-        assert!(error.contains("line 3: ") && error.contains(&said), "{error}");
-    }
-    let rules = "domain: web\ndescriptors:\n- {key: path, value: '*/login', limit: 1/1s}\n\
-                 - {key: host, value: '*.example.com', limit: 1/1s}\n\
-                 - {key: path, value: '/api/*', limit: 1/1s}\n- {key: user, value: //x, limit: 1/1s}\n";
-    service.add("rules.yaml", rules).unwrap();
 }
 
 /// Bytes that are not UTF-8 are values like others: each apart, and the same in all fronts.

@@ -1,7 +1,7 @@
 //! Rule files: a folder of them, and the effects of changes.
 
-use super::core::{ask, descriptor, request};
-use super::shell::Folder;
+use super::folders::Folder;
+use super::requests::{ask, descriptor, request};
 use ratescope::clock::{Clock, FakeClock};
 use ratescope::rules::{MemoryStore, OpenError, RulesError, Store};
 use ratescope::{Span, Time};

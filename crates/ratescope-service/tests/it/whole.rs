@@ -1,8 +1,8 @@
 //! A request is one decision: all of its descriptors are counted, or none is, in any order, however many requests
 //! come at once, and whoever hangs up.
 
-use super::core::{descriptor, request};
 use super::nodes::Cluster;
+use super::requests::{descriptor, request};
 use super::server::{PATIENCE, Server};
 use core::pin::Pin;
 use core::task::{Context, Poll};

@@ -1,6 +1,6 @@
 //! The events of a watched key, decided again; and a service with the crate inside, seen by a probe.
 
-use super::live::{Scene, at, told};
+use super::viewers::{Scene, at, told};
 use axum::Router;
 use axum::body::Body;
 use axum::routing::get;

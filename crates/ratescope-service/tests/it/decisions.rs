@@ -1,58 +1,16 @@
 //! The decisions of the service, by a clock that stands still.
 
-use futures_util::FutureExt;
+use super::requests::{RULES, ask, descriptor, request, service};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use ratescope::clock::{Clock, FakeClock};
+use ratescope::clock::FakeClock;
 use ratescope::rules::Fault;
 use ratescope::{Span, Time};
 use ratescope_service::{
-    Code, DescriptorStatus, Entry, NoAnswer, RateLimitDescriptor, RateLimitOverride,
-    RateLimitRequest, RateLimitResponse, Service, States, Unit,
+    Code, DescriptorStatus, NoAnswer, RateLimitDescriptor, RateLimitOverride, RateLimitRequest,
+    RateLimitResponse, Service, Unit,
 };
-
-pub(crate) const RULES: &str = "
-domain: web
-descriptors:
-- key: user
-  limit: gcra 2/1m
-- key: path
-  value: /login
-  descriptors:
-  - key: ip
-    rate_limit: {unit: minute, requests_per_unit: 3}
-- key: seen
-  shadow: true
-  rate_limit: {unit: hour, requests_per_unit: 1}
-- key: free
-";
-
-pub(crate) fn service(rules: &str) -> (Service<FakeClock>, FakeClock) {
-    let clock = FakeClock::default();
-    clock.set(Time::from_micros(1_000_000_000_000_000));
-    let service = Service::new(States::in_memory(1000), clock.clone());
-    service.add("rules.yaml", rules).unwrap();
-    (service, clock)
-}
-
-pub(crate) fn descriptor(entries: &[(&str, &str)]) -> RateLimitDescriptor {
-    let entry = |&(key, value): &(&str, &str)| Entry { key: key.into(), value: value.into() };
-    let entries = entries.iter().map(entry).collect();
-    RateLimitDescriptor { entries, ..RateLimitDescriptor::default() }
-}
-
-pub(crate) fn request(descriptors: Vec<RateLimitDescriptor>) -> RateLimitRequest {
-    RateLimitRequest { domain: "web".into(), descriptors, hits_addend: 0 }
-}
-
-/// Asks a service in memory, which answers at once.
-pub(crate) fn ask(
-    service: &Service<impl Clock>,
-    request: &RateLimitRequest,
-) -> Result<RateLimitResponse, NoAnswer> {
-    service.should_rate_limit(request).now_or_never().expect("memory needs no waiting")
-}
 
 fn code(service: &Service<FakeClock>, request: &RateLimitRequest) -> Code {
     ask(service, request).unwrap().overall_code()

@@ -1,6 +1,6 @@
 //! Live as routes of a service that has the crate inside.
 
-use super::live::told;
+use super::viewers::told;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;

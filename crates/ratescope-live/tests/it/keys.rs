@@ -1,6 +1,6 @@
 //! The keys that Live shows: the heaviest ones, from a sketch of bounded size, and those that are watched.
 
-use super::live::{RULES, Scene, at, rows, told};
+use super::viewers::{RULES, Scene, at, rows, told};
 use proptest::prelude::*;
 use ratescope::internal::Sketch;
 use ratescope_live::{self, Probe, Wanted};

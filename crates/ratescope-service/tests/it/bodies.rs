@@ -1,7 +1,7 @@
 //! Requests of the service take time and memory in proportion to their length, up to the longest one.
 
-use super::core::{RULES, service};
 use super::growth::{Parser, are_linear, numbered, repeat};
+use super::requests::{RULES, service};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;

@@ -1,0 +1,19 @@
+//! Behaviour that users of `ratescope-service` observe, one module a topic.
+
+mod bodies;
+mod decisions;
+mod files;
+#[path = "../../../../tests/common/files.rs"]
+mod folders;
+#[path = "../../../../tests/common/growth.rs"]
+mod growth;
+#[path = "../../../ratescope-redis/tests/it/redis/nodes.rs"]
+mod nodes;
+#[path = "../../../ratescope-redis/tests/it/redis/proxy.rs"]
+mod proxy;
+mod requests;
+#[path = "../../../ratescope-redis/tests/it/redis/server.rs"]
+mod server;
+mod spelled;
+mod spellings;
+mod whole;

@@ -1,0 +1,68 @@
+//! Requests, and a service that answers them by a clock that stands still.
+#![allow(dead_code)] // Each test file uses its part.
+
+use futures_util::FutureExt;
+use http_body_util::BodyExt;
+use ratescope::Time;
+use ratescope::clock::{Clock, FakeClock};
+use ratescope_service::{
+    Entry, Http, NoAnswer, RateLimitDescriptor, RateLimitRequest, RateLimitResponse, Service,
+    States,
+};
+use std::net::{IpAddr, Ipv4Addr};
+
+pub(crate) const RULES: &str = "
+domain: web
+descriptors:
+- key: user
+  limit: gcra 2/1m
+- key: path
+  value: /login
+  descriptors:
+  - key: ip
+    rate_limit: {unit: minute, requests_per_unit: 3}
+- key: seen
+  shadow: true
+  rate_limit: {unit: hour, requests_per_unit: 1}
+- key: free
+";
+
+pub(crate) fn service(rules: &str) -> (Service<FakeClock>, FakeClock) {
+    let clock = FakeClock::default();
+    clock.set(Time::from_micros(1_000_000_000_000_000));
+    let service = Service::new(States::in_memory(1000), clock.clone());
+    service.add("rules.yaml", rules).unwrap();
+    (service, clock)
+}
+
+pub(crate) fn descriptor(entries: &[(&str, &str)]) -> RateLimitDescriptor {
+    let entry = |&(key, value): &(&str, &str)| Entry { key: key.into(), value: value.into() };
+    let entries = entries.iter().map(entry).collect();
+    RateLimitDescriptor { entries, ..RateLimitDescriptor::default() }
+}
+
+pub(crate) fn request(descriptors: Vec<RateLimitDescriptor>) -> RateLimitRequest {
+    RateLimitRequest { domain: "web".into(), descriptors, hits_addend: 0 }
+}
+
+/// Asks a service in memory, which answers at once.
+pub(crate) fn ask(
+    service: &Service<impl Clock>,
+    request: &RateLimitRequest,
+) -> Result<RateLimitResponse, NoAnswer> {
+    service.should_rate_limit(request).now_or_never().expect("memory needs no waiting")
+}
+
+/// Sends a GET from this machine to a service in memory; returns the status and the body.
+pub(crate) fn get(http: &Http<FakeClock>, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
+    let mut request = http::Request::get(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(String::new()).unwrap();
+    let answer = http.answer(request, Some(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+    let answer = answer.now_or_never().expect("memory needs no waiting");
+    let status = answer.status().as_u16();
+    let body = answer.into_body().collect().now_or_never().unwrap().unwrap().to_bytes();
+    (status, String::from_utf8(body.to_vec()).unwrap())
+}
