@@ -17,6 +17,8 @@ pub(super) struct Files {
     /// The names from the command line: files, and folders of files.
     named: Vec<PathBuf>,
     each: Vec<Followed>,
+    /// A folder may have no rules.
+    allow_no_rules: bool,
 }
 
 impl Files {
@@ -55,13 +57,23 @@ struct Followed {
     problem: Option<String>,
     /// At how many looks in a row it was missing in its folder.
     missing: u32,
+    /// It left its folder, and its rules stay in force since nothing there is known to replace them.
+    is_last: bool,
 }
 
 impl Followed {
     /// A file whose rules are not in force.
     fn new(path: PathBuf, folder: Option<&PathBuf>, content: Content) -> Self {
         let folder = folder.cloned();
-        Followed { path, folder, content, in_force: None, problem: None, missing: 0 }
+        Followed {
+            path,
+            folder,
+            content,
+            in_force: None,
+            problem: None,
+            missing: 0,
+            is_last: false,
+        }
     }
 
     /// True if the next look puts its rules in force, if they are right.
@@ -91,6 +103,10 @@ pub enum Changed {
     Wrong(PathBuf, String),
     /// The file has left its folder, and its rules are no longer in force.
     Removed(PathBuf),
+    /// The file has left its folder, which has no other rules. Its rules stay in force.
+    LastLeft(PathBuf),
+    /// The file that had left its folder is there again.
+    Returned(PathBuf),
 }
 
 impl Changed {
@@ -100,8 +116,11 @@ impl Changed {
             Changed::Seen(_, FileNews::Read { reloaded, .. }) => {
                 !matches!(reloaded, Reloaded::Rejected(_))
             }
-            Changed::Seen(..) | Changed::Wrong(..) => false,
-            Changed::Added(_) | Changed::Renamed(..) | Changed::Removed(_) => true,
+            Changed::Seen(..) | Changed::Wrong(..) | Changed::LastLeft(_) => false,
+            Changed::Added(_)
+            | Changed::Renamed(..)
+            | Changed::Removed(_)
+            | Changed::Returned(_) => true,
         }
     }
 }
@@ -120,17 +139,30 @@ impl fmt::Display for Changed {
             Changed::Removed(path) => {
                 write!(f, "{} is gone, and so are its rules", path.display())
             }
+            Changed::LastLeft(path) => write!(f, "{}: {LAST_LEFT}", path.display()),
+            Changed::Returned(path) => write!(f, "{} is there again", path.display()),
         }
     }
 }
 
+/// The problem of a file that left a folder without other rules.
+const LAST_LEFT: &str = "it has left its folder, where no other file has rules; its rules stay in force until one has \
+                         (or run with --allow-no-rules)";
+
 impl<C: Clock> Service<C> {
+    /// Lets folders be without rules: [`follow`](Self::follow) then takes a folder without a rule file, and the last
+    /// file that leaves a folder takes its rules with it, after which every request passes.
+    pub fn allow_no_rules(&self) {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).allow_no_rules = true;
+    }
+
     /// Puts the rules of files in force, and watches the files from now on: see [`look`](Self::look). In a folder,
     /// these are the files with the ending `.yaml` or `.yml`; if there are none, those in its folder `config`, where
     /// envoyproxy/ratelimit has them.
     ///
     /// # Errors
-    /// If a file can't be read, is wrong or is named twice, or if there is no file.
+    /// If a file can't be read, is wrong or is named twice, or if there is no file, unless
+    /// [`allow_no_rules`](Self::allow_no_rules) was called.
     pub fn follow(&self, named: &[PathBuf]) -> Result<(), OpenError> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let mut problems = Vec::new();
@@ -139,7 +171,7 @@ impl<C: Clock> Service<C> {
         for name in named {
             match found(name) {
                 Err(error) => problems.push(OpenError::unreadable(name, error)),
-                Ok(paths) if paths.is_empty() => {
+                Ok(paths) if paths.is_empty() && !files.allow_no_rules => {
                     problems.push(OpenError::unreadable(name, "no file ends with .yaml or .yml"));
                 }
                 Ok(paths) => {
@@ -168,8 +200,10 @@ impl<C: Clock> Service<C> {
 
     /// Reads the files again. New rules are put in force if they are right and equal to those at the last look; wrong
     /// rules change nothing. A new file in a folder is added when two looks found the same content; a file that left is
-    /// removed after two looks. If a file leaves while another comes with the same domain, it was renamed: its rules
-    /// stay in force until those of the new file take over, with the states. Call this every second or so.
+    /// removed after two looks, but while its folder has no other rules in force, or a file that is wrong, its rules stay,
+    /// unless [`allow_no_rules`](Self::allow_no_rules) was called. If a file leaves while another comes with the same
+    /// domain, it was renamed: its rules stay in force until those of the new file take over, with the states. Call this
+    /// every second or so.
     pub fn look(&self) -> Vec<Changed> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock().now();
@@ -242,8 +276,20 @@ impl<C: Clock> Service<C> {
         }
         // While the domain of a new file is unknown, it may be that of a file that left.
         let is_settled = !files.each.iter().any(Followed::is_unsettled);
-        files.each.retain(|file| {
-            let is_gone = file.missing > 1 && (is_settled || file.in_force.is_none());
+        let kept = if files.allow_no_rules { Vec::new() } else { kept(&files.each) };
+        files.each.retain_mut(|file| {
+            let is_last = file.missing > 1
+                && file.in_force.is_some()
+                && file.folder.as_ref().is_some_and(|folder| kept.contains(folder));
+            if is_last && !file.is_last {
+                file.problem = Some(LAST_LEFT.to_owned());
+                changes.push(Changed::LastLeft(file.path.clone()));
+            } else if file.is_last && file.missing == 0 {
+                file.problem = None;
+                changes.push(Changed::Returned(file.path.clone()));
+            }
+            file.is_last = is_last;
+            let is_gone = file.missing > 1 && !is_last && (is_settled || file.in_force.is_none());
             if is_gone {
                 if let Some(InForce { domain, .. }) = &file.in_force {
                     self.remove(domain);
@@ -305,6 +351,20 @@ impl<C: Clock> Service<C> {
     pub fn health(&self) -> Vec<FileHealth> {
         Vec::clone(&self.health.load())
     }
+}
+
+/// The folders whose rules stay in force though their files left: those without a file that is there and has rules in
+/// force, and those with a file that is wrong, whose domain may be that of a file that left.
+fn kept(files: &[Followed]) -> Vec<PathBuf> {
+    let folders: BTreeSet<&PathBuf> =
+        files.iter().filter_map(|file| file.folder.as_ref()).collect();
+    let is_kept = |folder: &&PathBuf| {
+        let within = || files.iter().filter(|file| file.folder.as_ref() == Some(folder));
+        let is_wrong = |file: &Followed| file.in_force.is_none() && file.problem.is_some();
+        !within().any(|file| file.in_force.is_some() && file.missing == 0)
+            || within().any(|file| is_wrong(file) && file.missing < 2)
+    };
+    folders.into_iter().filter(is_kept).cloned().collect()
 }
 
 /// The files that a name stands for.

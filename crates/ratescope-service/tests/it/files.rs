@@ -190,6 +190,77 @@ fn a_renamed_file_keeps_its_states() {
     assert_eq!(service.health().len(), 2);
 }
 
+/// A folder whose last rule file left, as a ConfigMap with a wrong key has it: its limits stay, with their states, and a
+/// problem says it, until a file has rules.
+#[test]
+fn the_last_file_that_leaves_takes_no_limits_with_it() {
+    let folder = Folder::new("last");
+    let (web, mail) =
+        (folder.write("web.yaml", rules("web", 10)), folder.write("mail.yaml", rules("mail", 10)));
+    let service = following(std::slice::from_ref(&folder.0));
+    assert_eq!((left(&service, "web"), left(&service, "mail")), (Some(9), Some(9)));
+    // Both at once.
+    fs::remove_file(&web).unwrap();
+    fs::rename(&mail, folder.0.join("mail")).unwrap();
+    let changes = look(&service);
+    assert_eq!(changes, [Changed::LastLeft(mail.clone()), Changed::LastLeft(web.clone())]);
+    assert!(changes.iter().all(|change| !change.is_good()));
+    assert!(changes[0].to_string().contains("its rules stay in force"), "{}", changes[0]);
+    assert_eq!(look(&service), [], "it is told once");
+    assert_eq!((left(&service, "web"), left(&service, "mail")), (Some(8), Some(8)));
+    let health = service.health();
+    assert!(health.len() == 2 && health.iter().all(|file| file.is_in_force), "{health:?}");
+    assert!(health.iter().all(|file| file.problem.is_some()), "{health:?}");
+    // A new file is wrong: it may be one of those that left.
+    let new = folder.write("new.yaml", "domain: web\nnonsense: 1\n");
+    assert!(matches!(look(&service).as_slice(), [Changed::Wrong(path, _)] if *path == new));
+    assert_eq!((left(&service, "web"), left(&service, "mail")), (Some(7), Some(7)));
+    // It is right: its domain goes on, and the other goes.
+    folder.write("new.yaml", rules("web", 20));
+    let changes = look(&service);
+    assert!(
+        matches!(changes.as_slice(), [Changed::Renamed(..), Changed::Removed(path)] if *path == mail),
+        "{changes:?}"
+    );
+    assert_eq!((left(&service, "web"), left(&service, "mail")), (Some(16), None));
+    // The last leaves and returns.
+    fs::rename(&new, folder.0.join("elsewhere")).unwrap();
+    assert_eq!(look(&service), [Changed::LastLeft(new.clone())]);
+    fs::rename(folder.0.join("elsewhere"), &new).unwrap();
+    assert_eq!(look(&service), [Changed::Returned(new.clone())]);
+    assert_eq!((service.health()[0].problem.clone(), left(&service, "web")), (None, Some(15)));
+    // Without a wrong file beside it, a file that leaves another in force takes its rules with it.
+    folder.write("mail.yaml", rules("mail", 5));
+    assert_eq!(look(&service), [Changed::Added(mail.clone())]);
+    let wrong = folder.write("wrong.yaml", "domain: wrong\n");
+    look(&service);
+    fs::remove_file(&mail).unwrap();
+    assert_eq!(look(&service), [Changed::LastLeft(mail.clone())]);
+    assert_eq!(left(&service, "mail"), Some(4));
+    fs::remove_file(&wrong).unwrap();
+    assert_eq!(look(&service), [Changed::Removed(mail), Changed::Removed(wrong)]);
+    assert_eq!(left(&service, "mail"), None);
+}
+
+/// Who allows it starts without rules, and loses those of a file that leaves.
+#[test]
+fn a_folder_may_be_without_rules_if_that_is_allowed() {
+    let folder = Folder::new("none");
+    let service = Service::new(States::in_memory(100), FakeClock::default());
+    let named = std::slice::from_ref(&folder.0);
+    assert!(service.follow(named).unwrap_err().to_string().contains("no file ends with .yaml"));
+    let service = Service::new(States::in_memory(100), FakeClock::default());
+    service.allow_no_rules();
+    service.follow(named).unwrap();
+    assert_eq!(left(&service, "web"), None);
+    let web = folder.write("web.yaml", rules("web", 10));
+    assert_eq!(look(&service), [Changed::Added(web.clone())]);
+    assert_eq!(left(&service, "web"), Some(9));
+    fs::remove_file(&web).unwrap();
+    assert_eq!(look(&service), [Changed::Removed(web)]);
+    assert_eq!(left(&service, "web"), None);
+}
+
 /// As long as its link leads nowhere, rules stay in force; so does what takes the place of a file that it was.
 #[cfg(unix)]
 #[test]
