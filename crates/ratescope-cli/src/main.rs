@@ -88,6 +88,7 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<run::log::Logged>() => ExitCode::FAILURE,
         Err(error) => {
             let message = terminal::without_numbers(&format!("error: {error}"));
             terminal::say(&terminal::with_short(message, &words, terminal::LONGEST_PATH));

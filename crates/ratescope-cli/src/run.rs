@@ -3,7 +3,8 @@
 mod admin;
 mod budgeted_answer;
 mod budgeted_body;
-mod log;
+mod health;
+pub(crate) mod log;
 mod ports;
 
 use crate::bounded;
@@ -11,6 +12,7 @@ use crate::server::{self, Settings};
 use crate::store;
 use crate::terminal::{Visible, above_zero, at_least_one, until_closed};
 use admin::Admin;
+use health::Health;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper_util::server::graceful::GracefulShutdown;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
@@ -27,8 +29,8 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -72,7 +74,9 @@ pub(crate) struct Args {
     http: Port,
 
     /// Where to listen for operators, or off: Live, /metrics, /rules, /healthz (the program lives; with
-    /// ?verbose, how its files and its store do) and /readyz (it takes requests, also while the store does not answer)
+    /// ?verbose, how its files and its store do) and /readyz (it takes requests, also while the store does not answer).
+    /// Both say whether the health is green, yellow or red, and why. gRPC health knows the services ratelimit, which
+    /// serves as /readyz says, and green, which serves while the health is green
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6070")]
     admin: Port,
 
@@ -158,6 +162,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     allow_origin: Vec<HeaderValue>,
 
+    /// Start with a folder without rule files, and let the last file that leaves one take its rules with it; otherwise
+    /// its rules stay in force. Without rules every request passes
+    #[arg(long)]
+    allow_no_rules: bool,
+
     /// How often to look whether rule files have changed
     #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = interval)]
     watch: Span,
@@ -174,23 +183,29 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SPAN", default_value = "5s")]
     drain: Span,
 
-    /// The form of the log on standard error
+    /// The form of the log on standard error. As json, each line is an object, also the error with which the program
+    /// ends; wrong arguments are told as text
     #[arg(long, value_enum, default_value = "text")]
-    log: Log,
+    log: log::Form,
+
+    /// The least level that is logged. Refusals, of which the log has up to ten a second for each domain, are info
+    #[arg(long, value_enum, default_value = "info")]
+    log_level: log::Level,
 
     /// Check the arguments and the rules, and exit
     #[arg(long)]
     check: bool,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Log {
-    Text,
-    Json,
-}
-
 /// How often gauges are set, histograms emptied, and old data of Live dropped.
 const UPKEEP: Duration = Duration::from_secs(1);
+
+/// The services that gRPC health knows: they serve until the program is asked to end. The last name is that of
+/// envoyproxy/ratelimit.
+const SERVING: [&str; 3] = ["", NAME, "ratelimit"];
+
+/// The service that serves, by gRPC health, while the health is green.
+const GREEN: &str = "green";
 
 /// How long idle connections of HTTP/1 stay open after --notice, at most half of --drain.
 const LINGER: Duration = Duration::from_secs(1);
@@ -246,6 +261,11 @@ fn prefix(text: &str) -> Result<String, String> {
 
 /// Runs until it is asked to end.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    log::begin(args.log, args.log_level)?;
+    begin(args).map_err(|error| log::ended(args.log, error))
+}
+
+fn begin(args: &Args) -> Result<(), Box<dyn Error>> {
     if [args.grpc, args.http, args.admin].iter().all(|port| port.0.is_none()) {
         return Err("all ports are off, so nobody could ask; leave --grpc or --http on".into());
     }
@@ -341,28 +361,31 @@ async fn serve(
     let has_secret = secret != KeySecret::EMPTY;
     let service = Service::with_probe(states, SystemClock, probe);
     let service = Arc::new(service.with_key_secret(secret).reading(forms(args)));
+    if args.allow_no_rules {
+        service.allow_no_rules();
+    }
     service.follow(&args.rules)?;
     if args.check {
         return until_closed(check(&service));
     }
-    log::begin(args.log)?;
     if !has_secret {
         note_secrets(&service, &args.field);
     }
     let mut signal = server::catch_signals()?;
+    let [strangers, operators] = server::rooms();
     let ports = Ports {
         grpc: listen(args.grpc, "--grpc").await?,
         http: listen(args.http, "--http").await?,
         admin: listen(args.admin, "--admin").await?,
         settings: Settings {
             unread: Duration::try_from(args.unread).unwrap_or(Duration::MAX),
-            is_ending: Arc::default(),
-            warn,
+            ..Settings::new(strangers, warn)
         },
+        operators,
     };
-    let health = HealthReporter::new();
+    let reporter = HealthReporter::new();
     let (end, ends) = watch::channel(false);
-    let calls = Calls::new(Arc::clone(&service), health.clone(), ends)?;
+    let calls = Calls::new(Arc::clone(&service), reporter.clone(), ends)?;
     let settings = HttpSettings {
         trusted: args.trusted_proxies.clone(),
         client: args.client_header.clone(),
@@ -375,10 +398,14 @@ async fn serve(
         metrics,
         live,
         is_ready: AtomicBool::new(true),
-        fault: Mutex::default(),
+        health: Health::new(Arc::clone(&service), args.store.is_some()),
     });
-    health.set_service_status(NAME, ServingStatus::Serving).await;
-    server::announce(&format!("Ratescope limits: {}", ports.addresses()?), warn);
+    for name in SERVING {
+        reporter.set_service_status(name, ServingStatus::Serving).await;
+    }
+    let addresses = ports.addresses()?;
+    tracing::info!(target: "ratescope", "Ratescope {} begins: {addresses}", env!("CARGO_PKG_VERSION"));
+    server::announce(&format!("Ratescope limits: {addresses}"), warn);
 
     let open_http = GracefulShutdown::new();
     let open_grpc = GracefulShutdown::new();
@@ -387,8 +414,8 @@ async fn serve(
         signal().await;
         admin.is_ready.store(false, Ordering::Relaxed);
         ports.settings.is_ending.store(true, Ordering::Relaxed);
-        for name in ["", NAME] {
-            health.set_service_status(name, ServingStatus::NotServing).await;
+        for name in SERVING {
+            reporter.set_service_status(name, ServingStatus::NotServing).await;
         }
         tracing::info!(target: "ratescope", notice = %args.notice, "asked to end");
         tokio::select! {
@@ -400,7 +427,7 @@ async fn serve(
     let is_hurried = tokio::select! {
         () = ports.serve(&open_http, &open_grpc, &calls, http, &admin) => true,
         () = follow(&service, interval) => true,
-        () = keep_up(&admin) => true,
+        () = keep_up(&admin, &reporter) => true,
         is_hurried = notice => is_hurried,
     };
     if is_hurried {
@@ -460,10 +487,14 @@ async fn follow(service: &Arc<Service>, interval: Duration) {
 }
 
 /// Every [`UPKEEP`], for ever, asks whether the store answers, updates the gauges and has the probe drop old data.
-async fn keep_up(admin: &Admin) {
-    let Admin { service, metrics, .. } = admin;
+async fn keep_up(admin: &Admin, reporter: &HealthReporter) {
+    let Admin { service, metrics, health, .. } = admin;
     loop {
-        admin.record_ping(service.ping().await);
+        health.ping().await;
+        let is_green = health.is_green();
+        let status = if is_green { ServingStatus::Serving } else { ServingStatus::NotServing };
+        reporter.set_service_status(GREEN, status).await;
+        metrics::gauge!("ratescope_green").set(f64::from(u8::from(is_green)));
         sleep(UPKEEP).await;
         service.probe().forget(service.clock().now());
         // With the names that the layers of `/auth` use for the same gauges.

@@ -16,7 +16,6 @@ use site::Site;
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Serve the page at http://127.0.0.1:8080 until Ctrl-C
@@ -93,7 +92,8 @@ async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
     let mut http = server::http(server::HEAD);
     // A client that closes its half of the connection after its requests still gets its answers.
     http.half_close(true);
-    let settings = Settings { unread: server::UNREAD, is_ending: Arc::default(), warn: say };
+    let [room, _] = server::rooms();
+    let settings = Settings::new(room, say);
     tokio::select! {
         () = server::accept_http(&listener, &open, http, settings, answer) => {}
         () = signal() => {}

@@ -15,6 +15,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use std::convert::Infallible;
 use std::error::Error;
+use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -50,6 +51,9 @@ const WARNED: Duration = Duration::from_secs(60);
 /// How often to check whether all connections have ended by themselves.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// The file handles that connections leave to the rest of the program: to rule files, Redis and listeners.
+const KEPT: usize = 32;
+
 /// The settings of a server for all of its connections.
 #[derive(Clone)]
 pub(crate) struct Settings {
@@ -57,8 +61,49 @@ pub(crate) struct Settings {
     pub(crate) unread: Duration,
     /// The server is about to end, so that an answer is the last of its connection.
     pub(crate) is_ending: Arc<AtomicBool>,
+    /// How many connections there may be, of all servers that share this.
+    pub(crate) room: Arc<Semaphore>,
     /// Writes to the log.
     pub(crate) warn: fn(&str),
+}
+
+impl Settings {
+    /// With this `room`, and the usual time for a client that reads nothing.
+    pub(crate) fn new(room: Arc<Semaphore>, warn: fn(&str)) -> Self {
+        Settings { unread: UNREAD, is_ending: Arc::default(), room, warn }
+    }
+}
+
+/// The room for connections of anybody, and that of operators. Together they leave [`KEPT`] file handles, or half of
+/// them if there are few, so strangers who hold all connections keep neither rules from being read again nor operators
+/// from looking. The soft limit of file handles is first raised to the hard one.
+pub(crate) fn rooms() -> [Arc<Semaphore>; 2] {
+    let handles = handles();
+    let free = handles.saturating_sub(KEPT).max(handles / 2);
+    let operators = (free / 8).clamp(1, MOST);
+    [free.saturating_sub(operators).clamp(1, 2 * MOST), operators]
+        .map(|room| Arc::new(Semaphore::new(room)))
+}
+
+/// How many file handles the program may have.
+fn handles() -> usize {
+    #[cfg(unix)]
+    {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+        let limit = getrlimit(Resource::Nofile);
+        // Fails if the hard limit is more than the kernel allows, and the soft limit then stays.
+        _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+        let current = getrlimit(Resource::Nofile).current;
+        current.and_then(|n| usize::try_from(n).ok()).unwrap_or(usize::MAX)
+    }
+    #[cfg(not(unix))]
+    usize::MAX
+}
+
+/// The place of an open connection.
+pub(crate) struct Permit {
+    _of_listener: OwnedSemaphorePermit,
+    _in_room: OwnedSemaphorePermit,
 }
 
 /// Listens at an address; `option` is the argument that chooses it.
@@ -81,33 +126,41 @@ pub(crate) fn announce(lines: &str, warn: fn(&str)) {
 }
 
 /// Accepts connections for ever, and passes each to `serve` with a permit. The connection counts as open until `serve`
-/// drops the permit. If no connection can be accepted, `warn` logs it once a minute.
+/// drops the permit. If no connection can be accepted, this is logged once a minute.
 pub(crate) async fn accept(
     listener: &TcpListener,
-    warn: fn(&str),
-    mut serve: impl FnMut(TcpStream, SocketAddr, OwnedSemaphorePermit),
+    settings: &Settings,
+    mut serve: impl FnMut(TcpStream, SocketAddr, Permit),
 ) {
     let permits = Arc::new(Semaphore::new(MOST));
     let mut warned: Option<Instant> = None;
+    let mut warn = |why: &dyn Display| {
+        if warned.is_none_or(|warned| warned.elapsed() >= WARNED) {
+            warned = Some(Instant::now());
+            (settings.warn)(&format!(
+                "no connection can be accepted: {why}; more file handles are allowed by ulimit -n, or LimitNOFILE in \
+                 a unit"
+            ));
+        }
+    };
     loop {
-        // The semaphore is never closed.
-        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
+        // The semaphores are never closed.
+        let Ok(of_listener) = Arc::clone(&permits).acquire_owned().await else { return };
+        if settings.room.available_permits() == 0 {
+            warn(&"there are as many as the limit of file handles allows");
+        }
+        let Ok(in_room) = Arc::clone(&settings.room).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, peer)) => {
                 // Without this the kernel may delay an answer until the client acknowledges the one before.
                 _ = stream.set_nodelay(true);
+                let permit = Permit { _of_listener: of_listener, _in_room: in_room };
                 serve(stream, peer, permit);
             }
             // The client hung up.
             Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
             Err(error) => {
-                if warned.is_none_or(|warned| warned.elapsed() >= WARNED) {
-                    warned = Some(Instant::now());
-                    warn(&format!(
-                        "no connection can be accepted: {error}; too few file handles are raised by ulimit -n, or \
-                         LimitNOFILE in a unit"
-                    ));
-                }
+                warn(&error);
                 sleep(PAUSE).await;
             }
         }
@@ -148,7 +201,7 @@ pub(crate) async fn accept_http<A, F, B>(
     B::Data: Send,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    accept(listener, settings.warn, |stream, peer, permit| {
+    accept(listener, &settings, |stream, peer, permit| {
         let (reader, half) = stream.into_split();
         let reservation = Reservation::new(&HTTP);
         let reader = BudgetedReader { reader, reservation: Arc::clone(&reservation) };

@@ -276,9 +276,11 @@ impl<C: Clock> Service<C> {
             _ => domain.store.check_all(&parts, DETAILS).await,
         };
         let decided = DETAILS.decided(&parts, &answers);
-        for (((domain, _), decision), is_decided) in events.iter().zip(&answers).zip(decided) {
+        // Later, if the store had to be waited for.
+        let now = self.clock.now();
+        for (((domain, event), decision), is_decided) in events.iter().zip(&answers).zip(decided) {
             if is_decided {
-                domain.headers.count(decision, now);
+                domain.headers.record(event, decision, now);
             }
         }
         let domains = events.iter().map(|(domain, _)| Arc::clone(domain));

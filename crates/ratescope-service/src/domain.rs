@@ -19,9 +19,10 @@ impl Domain {
     /// The domain whose states are in `store`.
     pub(super) fn new(store: Arc<dyn Store>, probe: &Arc<Probe>, outages: &Arc<Outages>) -> Self {
         let probe = ProbeObserver::new(Arc::clone(probe));
+        let headers = HeaderWriter::new(store.rules().domain(), Arc::clone(outages));
         let store =
             Observed::new(store).with(Arc::new(probe)).with(Arc::new(RuleCounters::default()));
-        Domain { store, headers: HeaderWriter::new(Arc::clone(outages)) }
+        Domain { store, headers }
     }
 }
 

@@ -264,7 +264,7 @@ impl<C: Clock + Clone> Http<C> {
         };
         let headers = &known.headers;
         if hits > 0.0 {
-            headers.count(&answered, event.time);
+            headers.record(&event, &answered, self.service.clock.now());
         }
         if retry(&answered).is_some() {
             return Ok(headers.refusal(Head::new(request), &answered));

@@ -207,6 +207,12 @@ impl<C: Clock> Service<C> {
         answer
     }
 
+    /// Why the store can't be asked at present, by the last decision or [`ping`](Self::ping) that failed. The outage is
+    /// over when the store answers and has not failed for a second.
+    pub fn fault(&self) -> Option<Fault> {
+        self.outages.fault()
+    }
+
     /// The probe that observes it.
     pub fn probe(&self) -> &Arc<Probe> {
         &self.probe

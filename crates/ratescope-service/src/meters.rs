@@ -14,8 +14,8 @@
 //!
 //! The labels of a rule are its `domain`, its full name as `rule`, and the steps of its path as `key1`, `key2` and so
 //! on, each as in `path` or `path_/login`. They come from the rules alone: no request adds labels, not even with an
-//! override or an unknown domain. There are also the counters of [the layer](ratescope_tower::meters); for `/auth`, and
-//! for the keys of each domain, their label `layer` is the domain.
+//! override or an unknown domain. There are also the counters of [the layer](ratescope_tower::meters), whose label `layer`
+//! is the domain.
 
 use metrics::{Counter, Label, counter, describe_counter, describe_gauge, gauge};
 use ratescope::outcome::Outcome;

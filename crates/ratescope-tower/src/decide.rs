@@ -339,7 +339,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
             RequestOutcome::Refused
         });
         if let Some(passed_over) = self.refusals.take(self.clock.now()) {
-            report::refused(event, &refused, self.name(), passed_over);
+            report::refused(event, decision, refused.retry_after(), self.name(), passed_over);
         }
         Box::new(refused.respond(&*self.answer, &self.settings.headers))
     }

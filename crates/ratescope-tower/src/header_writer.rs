@@ -1,22 +1,26 @@
-//! The headers, counters and refusals of the layer, for other front ends.
+//! The headers, counters, refusals and log of the layer, for other front ends.
 
 use super::fields::Head;
-use super::layer::LayerSettings;
+use super::layer::{LOGGED, LayerSettings};
 use super::outages::Outages;
 use super::prepared::Prepared;
 use super::refusal::{Problem, Refused, retry};
+use super::report::{self, LogSampler};
 use core::fmt;
 use http::{HeaderMap, Response};
+use ratescope::event::Event;
 use ratescope::internal::ByRules;
 use ratescope::outcome::Retry;
 use ratescope::rules::Decision;
 use ratescope::time::Time;
 use std::sync::Arc;
 
-/// Writes headers and refusals, and counts, as the layer does.
+/// Writes headers and refusals, counts and logs, as the layer does.
 pub struct HeaderWriter {
     settings: LayerSettings,
     preparations: ByRules<Prepared>,
+    refusals: LogSampler,
+    shadow_refusals: LogSampler,
 }
 
 impl fmt::Debug for HeaderWriter {
@@ -26,10 +30,16 @@ impl fmt::Debug for HeaderWriter {
 }
 
 impl HeaderWriter {
-    /// For a store whose failures `outages` notes.
-    pub fn new(outages: Arc<Outages>) -> Self {
-        let settings = LayerSettings { outages, ..LayerSettings::default() };
-        HeaderWriter { settings, preparations: ByRules::default() }
+    /// As the layer of this name, for a store whose failures `outages` notes.
+    pub fn new(name: &str, outages: Arc<Outages>) -> Self {
+        let settings =
+            LayerSettings { name: Some(name.into()), outages, ..LayerSettings::default() };
+        HeaderWriter {
+            settings,
+            preparations: ByRules::default(),
+            refusals: LogSampler::new(LOGGED),
+            shadow_refusals: LogSampler::new(LOGGED),
+        }
     }
 
     /// The outages of the store.
@@ -41,10 +51,22 @@ impl HeaderWriter {
         self.preparations.get(decision.rules(), |rules| Prepared::new(rules, &self.settings))
     }
 
-    /// Counts the outcome of each limit, and whether the store failed.
-    pub fn count(&self, decision: &Decision, now: Time) {
+    /// Counts the outcome of each limit, and whether the store failed. Logs a refusal, also one of a shadow. An event
+    /// that would have to wait is refused.
+    pub fn record(&self, event: &Event<'_>, decision: &Decision, now: Time) {
+        let name = self.settings.name.as_deref();
         self.prepared(decision).count(decision);
-        self.settings.outages.note(decision.fault.as_ref(), None, now);
+        self.settings.outages.note(decision.fault.as_ref(), name, now);
+        if let Some(retry) = retry(decision) {
+            if let Some(passed_over) = self.refusals.take(now) {
+                let retry_after = retry.and_then(Retry::wait);
+                report::refused(event, decision, retry_after, name, passed_over);
+            }
+        } else if let Some(first) = decision.shadow_refusals().next()
+            && let Some(passed_over) = self.shadow_refusals.take(now)
+        {
+            report::let_through(event, &first, name, passed_over);
+        }
     }
 
     /// Adds the headers to those of a response. An event that would have to wait is refused.

@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use ratescope::internal::plural;
 use ratescope::rules::Fault;
 use ratescope::time::{Span, Time};
+use std::sync::{Mutex, PoisonError};
 
 /// How long a store must not fail until the outage ends. So a store that fails now and then causes at most two lines in
 /// this time.
@@ -23,6 +24,8 @@ pub struct Outages {
     failed: AtomicI64,
     /// The decisions without the store in this outage.
     decisions: AtomicU64,
+    /// The last failure.
+    last: Mutex<Option<Fault>>,
 }
 
 impl Outages {
@@ -38,8 +41,15 @@ impl Outages {
         }
     }
 
+    /// The last failure of an outage that has not ended.
+    pub fn fault(&self) -> Option<Fault> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.clone().filter(|_| self.is_out.load(Ordering::Relaxed))
+    }
+
     /// Notes that the store failed.
     pub fn failed(&self, fault: &Fault, layer: Option<&str>, now: Time) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault.clone());
         self.failed.store(now.as_micros(), Ordering::Relaxed);
         if !self.is_out.swap(true, Ordering::Relaxed) {
             let cause = fault.cause();

@@ -9,14 +9,13 @@ use super::fields::FieldSource;
 use super::layer::LayerSettings;
 use super::meters;
 use super::own::unknown_limits;
-use super::refusal::Refused;
 use super::unidentified::Unidentified;
 use crate::watch::FileNews;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use ratescope::event::{Event, Fields, normal};
 use ratescope::internal::beginning;
 use ratescope::policy::{Limit, Per};
-use ratescope::rules::{LimitOutcome, Reloaded, Rule, Rules, RulesError, Value};
+use ratescope::rules::{Decision, LimitOutcome, Reloaded, Rule, Rules, RulesError, Value};
 use ratescope::time::{Span, Time};
 use std::borrow::Cow;
 
@@ -91,14 +90,15 @@ fn key(limit: &Limit, event: &Event<'_>) -> String {
     key
 }
 
-/// Logs a refusal by the layer of this name.
+/// Logs a refusal by the layer of this name, of an event that would pass after `retry_after`.
 pub(super) fn refused(
     event: &Event<'_>,
-    refused: &Refused<'_>,
+    decision: &Decision,
+    retry_after: Option<Span>,
     layer: Option<&str>,
     passed_over: u64,
 ) {
-    let Some(LimitOutcome { rule, limit, outcome, .. }) = refused.decision.decided_by() else {
+    let Some(LimitOutcome { rule, limit, outcome, .. }) = decision.decided_by() else {
         return;
     };
     tracing::info!(
@@ -109,11 +109,10 @@ pub(super) fn refused(
         key = key(limit, event),
         level = outcome.level,
         bound = outcome.limit,
-        retry_after = refused.retry_after().map(Span::secs),
+        retry_after = retry_after.map(Span::secs),
         passed_over,
-        "{}{}",
-        if refused.is_queue_full() { "refused, as the queue is full: " } else { "" },
-        refused.decision,
+        "{}{decision}",
+        if decision.is_allowed() { "refused, as the queue is full: " } else { "" },
     );
 }
 

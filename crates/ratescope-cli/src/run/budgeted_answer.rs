@@ -1,4 +1,7 @@
 //! Bounds the bytes of unread answers of gRPC, over all connections: each client sets its own flow control window.
+//!
+//! A stream, such as that of `Health/Watch`, stays open for as long as its client likes. So streams have a budget of
+//! their own: whoever holds it all takes no answer from anybody.
 
 use crate::server::{Budget, Reservation};
 use hyper::Response;
@@ -12,7 +15,11 @@ use tonic::body::Body as Answer;
 /// The budget of answers that wait for flow control; the allowance of a connection is two of them.
 pub(super) static ANSWERS: Budget = Budget::new(64 << 10);
 
-/// The memory of such an answer and its call: measured up to 28 KiB, with 64 descriptors.
+/// The budget of the open streams of health and reflection; the allowance of a connection is two of them.
+pub(super) static STREAMS: Budget = Budget::new(64 << 10);
+
+/// The memory of such an answer and its call: measured up to 28 KiB, with 64 descriptors. A stream of reflection holds
+/// as much while its last message is not read.
 const ANSWER: usize = 32 << 10;
 
 /// The body of an answer, whose bytes are reserved until it is sent.
@@ -32,7 +39,9 @@ impl BudgetedAnswer {
             return answer;
         }
         if !reservation.reserve(ANSWER) {
-            let status = Status::resource_exhausted("too many answers at once are not read yet");
+            let status = Status::resource_exhausted(
+                "too many answers at once are not read yet, or too many streams are open",
+            );
             return status.into_http();
         }
         let reservation = Arc::clone(reservation);

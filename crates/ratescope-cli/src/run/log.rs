@@ -1,15 +1,17 @@
-//! The log of the service on standard error.
+//! The log of the service on standard error, from its first line to its last: as JSON also the errors with which it ends,
+//! and panics.
 //!
 //! Our own crates bound the lines that clients can cause. Dependencies do not: `h2` has a line for each connection that
 //! a client resets. So each other target gets a few lines a minute, and a line with the number of further ones.
 
-use super::Log;
+use crate::terminal::without_numbers;
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use std::{fmt, io, panic};
 use tracing::{Event, Subscriber};
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -44,15 +46,74 @@ impl<S: Subscriber> Layer<S> for Bounded {
     }
 }
 
+/// The form of the log.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Form {
+    Text,
+    Json,
+}
+
+/// The least level that is logged.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub(super) enum Level {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl From<Level> for LevelFilter {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Off => LevelFilter::OFF,
+            Level::Error => LevelFilter::ERROR,
+            Level::Warn => LevelFilter::WARN,
+            Level::Info => LevelFilter::INFO,
+            Level::Debug => LevelFilter::DEBUG,
+            Level::Trace => LevelFilter::TRACE,
+        }
+    }
+}
+
+/// An error that is in the log already.
+#[derive(Debug)]
+pub(crate) struct Logged;
+
+impl fmt::Display for Logged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the log says why")
+    }
+}
+
+impl Error for Logged {}
+
 /// Begins to write. A line that can't be written, as on a full disk, is lost: reporting this to the same output would
 /// panic.
-pub(super) fn begin(form: Log) -> Result<(), Box<dyn Error>> {
+pub(super) fn begin(form: Form, level: Level) -> Result<(), Box<dyn Error>> {
     let log = tracing_subscriber::fmt().with_writer(io::stderr).log_internal_errors(false);
-    let begun = match form {
-        Log::Text => log.with_ansi(false).finish().with(Bounded).try_init(),
-        Log::Json => log.json().finish().with(Bounded).try_init(),
-    };
-    Ok(begun?)
+    let log = log.with_max_level(level);
+    match form {
+        Form::Text => log.with_ansi(false).finish().with(Bounded).try_init()?,
+        Form::Json => {
+            log.json().finish().with(Bounded).try_init()?;
+            panic::set_hook(Box::new(|panic| tracing::error!(target: "ratescope", "{panic}")));
+        }
+    }
+    Ok(())
+}
+
+/// Logs the error with which the program ends, if the log is JSON. As text, it is printed like that of any command.
+pub(super) fn ended(form: Form, error: Box<dyn Error>) -> Box<dyn Error> {
+    match form {
+        Form::Text => error,
+        Form::Json => {
+            let error = without_numbers(&error.to_string());
+            tracing::error!(target: "ratescope", "{error}");
+            Box::new(Logged)
+        }
+    }
 }
 
 /// For each target whose period is over, logs how many lines were left out, and begins the next period.

@@ -1,7 +1,7 @@
 //! The ports of the service: gRPC, HTTP, and the one for those who run it.
 
 use super::admin::{Admin, plain};
-use super::budgeted_answer::{ANSWERS, BudgetedAnswer};
+use super::budgeted_answer::{self, ANSWERS, BudgetedAnswer};
 use super::budgeted_body::{BudgetedBody, GRPC};
 use crate::server::{self, Reservation, Settings};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -25,7 +25,7 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tonic::Status;
 use tonic::body::Body;
@@ -80,6 +80,8 @@ pub(super) struct Ports {
     pub(super) http: Option<TcpListener>,
     pub(super) admin: Option<TcpListener>,
     pub(super) settings: Settings,
+    /// The room for connections of the admin port.
+    pub(super) operators: Arc<Semaphore>,
 }
 
 impl Ports {
@@ -120,7 +122,7 @@ impl Ports {
     async fn serve_grpc(&self, open: &GracefulShutdown, calls: &Calls) {
         let Some(listener) = &self.grpc else { return };
         let unread = self.settings.unread;
-        server::accept(listener, self.settings.warn, |stream, _, permit| {
+        server::accept(listener, &self.settings, |stream, _, permit| {
             let watcher = open.watcher();
             let calls = calls.clone();
             tokio::spawn(async move {
@@ -145,7 +147,7 @@ impl Ports {
             let admin = Arc::clone(&admin);
             async move {
                 if request.uri().path() == "/healthcheck" {
-                    let (status, text) = admin.readiness();
+                    let (status, text) = admin.healthcheck();
                     return plain(status, text);
                 }
                 http.answer(request, Some(peer.ip())).await
@@ -161,8 +163,8 @@ impl Ports {
             request.extensions_mut().insert(peer);
             ready(admin.answer(&request))
         };
-        server::accept_http(listener, open, server::http(HEAD), self.settings.clone(), answer)
-            .await;
+        let settings = Settings { room: Arc::clone(&self.operators), ..self.settings.clone() };
+        server::accept_http(listener, open, server::http(HEAD), settings, answer).await;
     }
 }
 
@@ -200,7 +202,7 @@ impl Calls {
     ) -> Response<Body> {
         let timeout_header = request.headers().get("grpc-timeout").and_then(|h| h.to_str().ok());
         let longest = timeout_header.and_then(parse_timeout).map_or(CALL, |asked| asked.min(CALL));
-        let is_limits = request.uri().path().split('/').nth(1) == Some(NAME);
+        let is_limits = is_limits(&request);
         let answer = if is_limits {
             timeout(longest, self.limits.clone().call(request)).await
         } else {
@@ -236,17 +238,19 @@ impl Calls {
         let stream = tokio::io::join(Cursor::new(start).chain(reader), writer);
         let executor = ConnectionExecutor::new(unread);
         let is_answered = Arc::clone(&executor.is_answered);
-        let reservation = Reservation::new(&GRPC);
+        let of_calls = Reservation::new(&GRPC);
         let of_answers = Reservation::new(&ANSWERS);
+        let of_streams = Reservation::new(&budgeted_answer::STREAMS);
         let calls = Arc::new(self);
         let service = service_fn(move |request| {
-            let request = BudgetedBody::wrap(request, &reservation);
+            let request = BudgetedBody::wrap(request, &of_calls);
             let calls = Arc::clone(&calls);
-            let of_answers = Arc::clone(&of_answers);
+            let reservation = if is_limits(&request) { &of_answers } else { &of_streams };
+            let reservation = Arc::clone(reservation);
             let is_answered = Arc::clone(&is_answered);
             async move {
                 let answer = calls.answer(request, &is_answered).await;
-                Ok::<_, Infallible>(BudgetedAnswer::wrap(answer, &of_answers))
+                Ok::<_, Infallible>(BudgetedAnswer::wrap(answer, &reservation))
             }
         });
         let connection = http2::Builder::new(executor.clone())
@@ -332,6 +336,11 @@ impl ConnectionExecutor {
         })
         .await
     }
+}
+
+/// True if a call is to Envoy's protocol, and not to health or reflection.
+fn is_limits<B>(request: &Request<B>) -> bool {
+    request.uri().path().split('/').nth(1) == Some(NAME)
 }
 
 /// The timeout that a caller gives, as in `250m`: up to eight digits, and a unit. `None` if it is malformed.

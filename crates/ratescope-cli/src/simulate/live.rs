@@ -204,7 +204,8 @@ async fn serve(args: super::Args) -> Result<(), Box<dyn Error>> {
     let served = async {
         // Before the first event there is no time to show.
         screen.0.has_events.notified().await;
-        let settings = Settings { unread: server::UNREAD, is_ending: Arc::default(), warn: say };
+        let [room, _] = server::rooms();
+        let settings = Settings::new(room, say);
         server::accept_http(&listener, &open, server::http(server::HEAD), settings, answer).await;
     };
     let result = tokio::select! {

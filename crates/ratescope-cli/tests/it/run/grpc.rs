@@ -60,9 +60,11 @@ async fn calls_are_decided_and_counted() {
 async fn health_and_reflection() {
     let program = Program::of(RULES, &[]);
     let mut channel = Channel::open(program.grpc).await;
-    for name in ["", "envoy.service.ratelimit.v3.RateLimitService"] {
+    for name in ["", "envoy.service.ratelimit.v3.RateLimitService", "ratelimit"] {
         assert_eq!(health(&mut channel, name).await, (0, vec![8, 1]), "{name}");
     }
+    // Known once the store was asked for the first time.
+    while health(&mut channel, "green").await != (0, vec![8, 1]) {}
     assert_eq!(health(&mut channel, "unknown").await.0, 5);
     // The request list_services of the reflection has field 7.
     let mut list = Vec::new();

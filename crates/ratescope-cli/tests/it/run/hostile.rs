@@ -146,34 +146,41 @@ async fn strangers_hold_little() {
     drop((heads, calls));
 }
 
-/// When there are no file handles for more connections, the log says so, once.
+/// Strangers hold all connections that the file handles of the program allow: the log says so once, rules are read
+/// again all the same, and operators can look.
 #[cfg(unix)]
 #[test]
-fn too_few_file_handles_are_told() {
+fn file_handles_are_kept_for_rules_and_operators() {
     use super::shell::{Folder, Running};
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
     let folder = Folder::new("handles");
     let rules = folder.write("rules.yaml", RULES);
     let program = env!("CARGO_BIN_EXE_ratescope");
-    let script = "ulimit -n 48; exec \"$0\" run --grpc off --http 127.0.0.1:0 --admin off \"$1\"";
+    let script = "ulimit -n 48; exec \"$0\" run --grpc off --http 127.0.0.1:0 --admin 127.0.0.1:0 --watch 10ms \"$1\"";
     let mut started = Command::new("sh");
-    started.args(["-c", script, program]).arg(rules).stdin(Stdio::null());
+    started.args(["-c", script, program]).arg(&rules).stdin(Stdio::null());
     let started = started.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut running = Running(started);
     let mut line = String::new();
     BufReader::new(running.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let at = line.split("http://").nth(1).unwrap().trim().parse::<SocketAddr>().unwrap();
-    let many: Vec<TcpStream> = (0..64).map(|_| TcpStream::connect(at).unwrap()).collect();
+    let at = |place: usize| -> SocketAddr {
+        let rest = line.split("http://").nth(place).unwrap();
+        rest.split([',', '\n']).next().unwrap().parse().unwrap()
+    };
+    let (http, admin) = (at(1), at(2));
+    let many: Vec<TcpStream> = (0..64).map(|_| TcpStream::connect(http).unwrap()).collect();
     let mut log = BufReader::new(running.0.stderr.take().unwrap());
     let mut line = String::new();
-    log.read_line(&mut line).unwrap();
-    assert!(
-        line.contains("no connection can be accepted: ") && line.contains("ulimit -n"),
-        "{line}"
-    );
+    while !line.contains("no connection can be accepted: ") {
+        line.clear();
+        assert_ne!(log.read_line(&mut line).unwrap(), 0);
+    }
+    assert!(line.contains("ulimit -n"), "{line}");
+    folder.write("rules.yaml", "domain: web\nlimit: gcra 7/1m per user\n");
+    while !get(admin, "/rules", "").1.contains("gcra 7/1m") {}
     drop(many);
-    while !get(at, "/check?user=ann", "").1.starts_with("HTTP/1.1 200") {}
+    while !get(http, "/check?user=ann", "").1.starts_with("HTTP/1.1 200") {}
     running.signal("TERM");
     let mut rest = String::new();
     log.read_to_string(&mut rest).unwrap();
@@ -309,4 +316,44 @@ async fn answers_that_nobody_reads_are_bounded() {
         channel.should_rate_limit(&request(vec![descriptor(&[("user", "eve")])])).await.is_ok()
     );
     drop(held);
+}
+
+/// Streams of health that stay open take nothing from those who read their answers slowly.
+#[tokio::test]
+async fn open_streams_take_no_answers() {
+    let program = Program::of(RULES, &["--unread", "1h"]);
+    let refused = |answer: &http::Response<_>| {
+        answer.headers().get("grpc-status").is_some_and(|status| status == "8")
+    };
+    let (mut watchers, mut n) = (Vec::new(), 0);
+    // Each connection may have 256, and these would be 72 MiB.
+    for _ in 0..9 {
+        let mut channel = Channel::open(program.grpc).await;
+        for _ in 0..250 {
+            let (answer, mut asked) = channel.begin("/grpc.health.v1.Health/Watch").await;
+            asked.send_data(vec![0; 5].into(), true).unwrap();
+            let answer = answer.await.unwrap();
+            n += usize::from(refused(&answer));
+            let mut stream = answer.into_body();
+            _ = stream.data().await;
+            watchers.push((stream, asked));
+        }
+    }
+    assert_eq!(n, 9 * (250 - 2) - 2048, "they are bounded, too");
+    let message = request(vec![descriptor(&[("free", "x")])]).encode_to_vec();
+    let head = [0, 0, 0, 0, message.len() as u8];
+    let mut no_room = h2::client::Builder::new();
+    let mut slow = Channel::by(no_room.initial_window_size(0), program.grpc).await;
+    let mut held = Vec::new();
+    for _ in 0..100 {
+        let (answer, mut asked) = slow.begin(SHOULD_RATE_LIMIT).await;
+        asked.send_data([&head[..], &message].concat().into(), true).unwrap();
+        let answer = answer.await.unwrap();
+        assert!(!refused(&answer), "{answer:?}");
+        held.push(answer);
+    }
+    // Whoever comes then may still ask for the health.
+    let mut other = Channel::open(program.grpc).await;
+    assert_eq!(other.call("/grpc.health.v1.Health/Check", &[]).await, (0, vec![8, 1]));
+    drop(watchers);
 }

@@ -126,6 +126,37 @@ fn a_new_file_that_is_wrong_turns_the_health_red() {
     assert!(!get(program.admin, "/healthz?verbose", "").1.contains("yellow"));
 }
 
+/// A ConfigMap with a wrong key takes the only rule file away: its limits stay, and the health, the counters and the log
+/// say it. Without rules, where that is allowed, the health is yellow, too.
+#[cfg(unix)]
+#[test]
+fn the_last_rule_file_that_leaves_is_told() {
+    let folder = Folder::new("last");
+    folder.write("web.yaml", "domain: web\nlimit: gcra 1/52w per user\n");
+    let program = Program::start(&folder.0, &["--watch", "10ms"]);
+    assert_eq!(get(program.http, "/check?user=ann", "").0, 200);
+    assert!(get(program.admin, "/readyz", "").1.ends_with("\ngreen: all rules are in force\n"));
+    std::fs::rename(folder.0.join("web.yaml"), folder.0.join("web")).unwrap();
+    let said = "yellow: problems with 1 of 1 files, whose earlier rules stay in force\n";
+    for path in ["/healthz", "/readyz", "/healthz?verbose"] {
+        while !get(program.admin, path, "").1.contains(said) {}
+    }
+    assert_eq!(get(program.admin, "/readyz", "").0, 200);
+    assert!(get(program.admin, "/healthz?verbose", "").1.contains("web.yaml: it has left"));
+    while !get(program.admin, "/metrics", "").1.contains("\nratescope_green 0\n") {}
+    assert!(get(program.admin, "/metrics", "").1.contains("\nratescope_rules_broken 1\n"));
+    assert_eq!(get(program.http, "/check?user=ann", "").0, 429, "its states stay, too");
+    let log = program.ended();
+    assert!(log.contains("ERROR") && log.contains("web.yaml: it has left its folder"), "{log}");
+
+    let none = Folder::new("none");
+    assert_refused(&run(&["--check"], &none.0), &["no file ends with .yaml or .yml"]);
+    let program = Program::start(&none.0, &["--allow-no-rules"]);
+    assert_eq!(get(program.http, "/check?user=ann", "").0, 200);
+    let said = "yellow: no rules are in force, and every request passes\n";
+    assert!(get(program.admin, "/readyz", "").1.ends_with(said));
+}
+
 /// How often the files are looked at says nothing of how often the gauges are set.
 #[test]
 fn the_gauges_are_set_between_two_looks_at_the_files() {

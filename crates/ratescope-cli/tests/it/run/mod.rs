@@ -6,6 +6,7 @@ mod http;
 mod late;
 mod life;
 mod live_admin;
+mod log;
 mod program;
 mod real;
 #[path = "../../../../ratescope-service/tests/it/requests.rs"]

@@ -139,6 +139,30 @@ async fn without_its_redis_each_rule_says_what_happens() {
     assert_eq!(alone.overall_code(), Code::Ok, "the process decides by what it has seen itself");
 }
 
+/// A Redis that has no memory left refuses what would count: the health says so, with the cause.
+#[tokio::test]
+async fn a_redis_that_counts_nothing_is_told() {
+    let Some(redis) = Server::start(&[]) else { return };
+    let folder = Folder::new("redis-full");
+    let program = Program::start(&rules(&folder), &["--store", &redis.url()]);
+    let mut channel = Channel::open(program.grpc).await;
+    let mut green = Vec::new();
+    prost::encoding::string::encode(1, &"green".to_owned(), &mut green);
+    while channel.call("/grpc.health.v1.Health/Check", &green).await != (0, vec![8, 1]) {}
+    redis.command(&["CONFIG", "SET", "maxmemory", "1"]);
+    for path in ["/healthz", "/readyz", "/healthz?verbose"] {
+        while !get(program.admin, path, "").1.contains("yellow: the store says: \"OOM\"") {
+            // A rule with `on_store_failure: refuse` refuses.
+            assert_eq!(channel.should_rate_limit(&of("ann")).await.unwrap_err(), 14);
+        }
+    }
+    while channel.call("/grpc.health.v1.Health/Check", &green).await != (0, vec![8, 2]) {
+        assert_eq!(channel.should_rate_limit(&of("ann")).await.unwrap_err(), 14);
+    }
+    redis.command(&["CONFIG", "SET", "maxmemory", "0"]);
+    while !get(program.admin, "/readyz", "").1.contains("\ngreen") {}
+}
+
 /// Each client sends its requests to a queue of its own, and can't wait in it.
 const QUEUES: &str = "
 domain: web
