@@ -23,7 +23,7 @@ use ratescope::policy::{KeySecret, is_credential};
 use ratescope::{ParseError, Span};
 use ratescope_live::{Probe, Routes};
 use ratescope_redis::Options;
-use ratescope_service::{Form, Forms, Http, HttpSettings, NAME, Service, States};
+use ratescope_service::{Form, Forms, Http, HttpSettings, MetricNames, NAME, Service, States};
 use ratescope_tower::Networks;
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -183,6 +183,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SPAN", default_value = "5s")]
     drain: Span,
 
+    /// The names of the counters of /metrics: our own, or, for its dashboards and alerts, those of envoyproxy/ratelimit
+    #[arg(long, value_enum, default_value = "own")]
+    metrics: Metrics,
+
     /// The form of the log on standard error. As json, each line is an object, also the error with which the program
     /// ends; wrong arguments are told as text
     #[arg(long, value_enum, default_value = "text")]
@@ -195,6 +199,21 @@ pub(crate) struct Args {
     /// Check the arguments and the rules, and exit
     #[arg(long)]
     check: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Metrics {
+    Own,
+    Envoy,
+}
+
+impl From<Metrics> for MetricNames {
+    fn from(names: Metrics) -> Self {
+        match names {
+            Metrics::Own => MetricNames::Own,
+            Metrics::Envoy => MetricNames::Envoy,
+        }
+    }
 }
 
 /// How often gauges are set, histograms emptied, and old data of Live dropped.
@@ -360,7 +379,8 @@ async fn serve(
     let secret = key_secret(args)?;
     let has_secret = secret != KeySecret::EMPTY;
     let service = Service::with_probe(states, SystemClock, probe);
-    let service = Arc::new(service.with_key_secret(secret).reading(forms(args)));
+    let service = service.with_key_secret(secret).reading(forms(args));
+    let service = Arc::new(service.with_metric_names(args.metrics.into()));
     if args.allow_no_rules {
         service.allow_no_rules();
     }
@@ -462,11 +482,22 @@ async fn listen(port: Port, option: &str) -> Result<Option<TcpListener>, String>
     }
 }
 
+/// The bounds of the buckets of histograms, in seconds: a decision takes microseconds in memory, and a round trip on
+/// Redis, which may take a deadline of tens of milliseconds.
+const BUCKETS: [f64; 14] = [
+    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0,
+    5.0,
+];
+
 /// Starts to record the counters for Prometheus, and returns the handle that renders them.
 fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
-    let recorder = PrometheusBuilder::new().build_recorder();
+    let recorder = PrometheusBuilder::new().set_buckets(&BUCKETS)?.build_recorder();
     let handle = recorder.handle();
     metrics::set_global_recorder(recorder)?;
+    metrics::describe_gauge!("ratescope_green", "1 while the health is green, and else 0");
+    metrics::describe_gauge!("ratescope_build_info", "1, labelled with the version");
+    metrics::gauge!("ratescope_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+    metrics_process::Collector::default().describe();
     Ok(handle)
 }
 
@@ -489,7 +520,9 @@ async fn follow(service: &Arc<Service>, interval: Duration) {
 /// Every [`UPKEEP`], for ever, asks whether the store answers, updates the gauges and has the probe drop old data.
 async fn keep_up(admin: &Admin, reporter: &HealthReporter) {
     let Admin { service, metrics, health, .. } = admin;
+    let process = metrics_process::Collector::default();
     loop {
+        process.collect();
         health.ping().await;
         let is_green = health.is_green();
         let status = if is_green { ServingStatus::Serving } else { ServingStatus::NotServing };

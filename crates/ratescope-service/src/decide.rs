@@ -7,7 +7,7 @@
 use super::message::{
     DescriptorStatus, Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse,
 };
-use super::{Domain, Service, meters, response};
+use super::{Domain, Service, response};
 use core::fmt;
 use ratescope::clock::Clock;
 use ratescope::event::{Descriptor, Event, Fields};
@@ -17,7 +17,7 @@ use ratescope::outcome::Retry;
 use ratescope::policy::is_credential;
 use ratescope::rules::{Decision, Details, Fault, Intent, Part, Rule, Rules, Store};
 use ratescope::time::Time;
-use ratescope_tower::internal::{is_unavailable, retry};
+use ratescope_tower::internal::{RequestOutcome, is_unavailable, retry};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -62,15 +62,6 @@ impl NoAnswer {
     fn no_refund() -> Self {
         let why = "is_negative_hits: a limit that applies, or its store, can't give back";
         NoAnswer::Unsupported(why.to_owned())
-    }
-
-    fn count(self) -> Self {
-        meters::count_error(match self {
-            NoAnswer::Invalid(_) => "invalid",
-            NoAnswer::Unsupported(_) => "unsupported",
-            NoAnswer::Unavailable(_) => "unavailable",
-        });
-        self
     }
 }
 
@@ -167,9 +158,17 @@ impl<C: Clock> Service<C> {
         &self,
         request: &RateLimitRequest,
     ) -> Result<RateLimitResponse, NoAnswer> {
-        check(request).map_err(NoAnswer::count)?;
+        let answer = self.answer(request).await;
+        if let Err(why) = &answer {
+            self.meters().count_no_answer(why);
+        }
+        answer
+    }
+
+    async fn answer(&self, request: &RateLimitRequest) -> Result<RateLimitResponse, NoAnswer> {
+        check(request)?;
         let Some(domain) = self.domain(&request.domain) else {
-            meters::count_unknown_domain();
+            self.meters().count_unknown_domain();
             let free = || response::status(None, None, || false);
             return Ok(RateLimitResponse {
                 overall_code: super::Code::Ok.into(),
@@ -181,13 +180,17 @@ impl<C: Clock> Service<C> {
             Ok(request) => request,
             Err(why) => return Ok(self.refuse_unread(&why, request.descriptors.len())),
         };
-        let questions = self.questions(&domain, &request).map_err(NoAnswer::count)?;
+        let questions = self.questions(&domain, &request)?;
         let answers = self.answers(&domain, &questions).await;
         // A reload may have brought rules that can't give back.
-        self.check_refunds(&domain, &questions).map_err(NoAnswer::count)?;
+        self.check_refunds(&domain, &questions)?;
+        let is_counted = questions.iter().any(|question| question.intent() == Intent::Count);
         let fault = answers.iter().flatten().find(|(_, decision)| is_unavailable(decision));
         if let Some((_, Decision { fault: Some(fault), .. })) = fault {
-            return Err(NoAnswer::Unavailable(fault.clone()).count());
+            if is_counted {
+                domain.headers.count_request(RequestOutcome::Unavailable);
+            }
+            return Err(NoAnswer::Unavailable(fault.clone()));
         }
         let each: Vec<_> = answers.iter().zip(&questions).collect();
         let (own, for_all) = each.split_at(request.descriptors.len().min(each.len()));
@@ -201,7 +204,12 @@ impl<C: Clock> Service<C> {
                 response::status(decision, retry, || self.is_known(&domain, question))
             })
             .collect();
-        Ok(response::whole(statuses, &answers))
+        let response = response::whole(statuses, &answers);
+        if is_counted {
+            let is_refused = response.overall_code() == super::Code::OverLimit;
+            domain.headers.count_request(RequestOutcome::of(is_refused));
+        }
+        Ok(response)
     }
 
     fn questions<'a>(
@@ -277,7 +285,11 @@ impl<C: Clock> Service<C> {
         };
         let decided = DETAILS.decided(&parts, &answers);
         // Later, if the store had to be waited for.
+        let asked = now;
         let now = self.clock.now();
+        if self.states.is_on_redis() {
+            domain.headers.took(asked.until(now));
+        }
         for (((domain, event), decision), is_decided) in events.iter().zip(&answers).zip(decided) {
             if is_decided {
                 domain.headers.record(event, decision, now);

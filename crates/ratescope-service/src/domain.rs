@@ -1,6 +1,6 @@
 //! The rules of a file with their states, whose decisions are counted for gRPC and HTTP alike.
 
-use super::meters::FileMeters;
+use super::meters::{FileMeters, MetricNames};
 use ratescope::event::Event;
 use ratescope::internal::ByRules;
 use ratescope::rules::{Decision, Observed, Observer, Rules, Store};
@@ -17,26 +17,39 @@ pub(super) struct Domain {
 
 impl Domain {
     /// The domain whose states are in `store`.
-    pub(super) fn new(store: Arc<dyn Store>, probe: &Arc<Probe>, outages: &Arc<Outages>) -> Self {
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        probe: &Arc<Probe>,
+        outages: &Arc<Outages>,
+        names: MetricNames,
+    ) -> Self {
         let probe = ProbeObserver::new(Arc::clone(probe));
         let headers = HeaderWriter::new(store.rules().domain(), Arc::clone(outages));
-        let store =
-            Observed::new(store).with(Arc::new(probe)).with(Arc::new(RuleCounters::default()));
+        let counters = RuleCounters { names, by_rules: ByRules::default() };
+        let store = Observed::new(store).with(Arc::new(probe)).with(Arc::new(counters));
         Domain { store, headers }
     }
 }
 
-/// Counts decisions under the names of envoyproxy/ratelimit.
-#[derive(Default)]
-struct RuleCounters(ByRules<FileMeters>);
+/// Counts decisions by rule.
+struct RuleCounters {
+    names: MetricNames,
+    by_rules: ByRules<FileMeters>,
+}
+
+impl RuleCounters {
+    fn of(&self, rules: &Arc<Rules>) -> Arc<FileMeters> {
+        self.by_rules.get(rules, |rules| FileMeters::new(rules, self.names))
+    }
+}
 
 impl Observer for RuleCounters {
     /// Registers the counters before the first event.
     fn begin(&self, rules: &Arc<Rules>) {
-        self.0.get(rules, FileMeters::new);
+        self.of(rules);
     }
 
     fn decided(&self, event: &Event<'_>, decision: &Decision) {
-        self.0.get(decision.rules(), FileMeters::new).count(decision, event.cost);
+        self.of(decision.rules()).count(decision, event.cost);
     }
 }

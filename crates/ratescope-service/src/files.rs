@@ -1,6 +1,6 @@
 //! The rule files that a service watches.
 
-use super::{Service, meters, reload};
+use super::{Service, reload};
 use core::fmt;
 use ratescope::clock::Clock;
 use ratescope::rules::{OpenError, Reloaded, Rules};
@@ -227,8 +227,9 @@ impl<C: Clock> Service<C> {
         }
         let broken = files.each.iter().filter(|file| file.problem.is_some()).count();
         for change in &changes {
-            meters::count_load(change.is_good(), broken);
+            self.meters().count_reload(change.is_good(), matches!(change, Changed::Removed(_)));
         }
+        self.meters().set_broken(broken);
         // After the counters, so that a visible problem is counted already.
         self.health.store(Arc::new(files.health()));
         changes

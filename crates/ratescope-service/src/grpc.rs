@@ -3,6 +3,7 @@
 use super::Service;
 use super::decide::NoAnswer;
 use super::message::{RateLimitRequest, RateLimitResponse};
+use super::meters::Protocol;
 use bytes::{Buf, Bytes};
 use core::convert::Infallible;
 use core::future::Future;
@@ -13,6 +14,7 @@ use http_body_util::Full;
 use prost::Message;
 use ratescope::clock::Clock;
 use std::sync::Arc;
+use std::time::Instant;
 use tonic::body::Body;
 use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder};
 use tonic::server::{Grpc as Server, NamedService, UnaryService};
@@ -71,13 +73,18 @@ where
             if request.uri().path() != PATH {
                 return Ok(Status::unimplemented("there is only ShouldRateLimit").into_http());
             }
+            let begun = Instant::now();
             let mut server = Server::new(Messages { instead: None });
             server = server.max_decoding_message_size(LONGEST);
-            let answer = server.unary(service.clone(), request).await;
-            let Some(why) = unread(&answer) else { return Ok(answer) };
-            // Stands for a message that can't be read.
-            let empty = Request::new(Full::new(Bytes::from_static(&[0; 5])));
-            Ok(Server::new(Messages { instead: Some(why) }).unary(service, empty).await)
+            let mut answer = server.unary(service.clone(), request).await;
+            if let Some(why) = unread(&answer) {
+                // Stands for a message that can't be read.
+                let empty = Request::new(Full::new(Bytes::from_static(&[0; 5])));
+                let mut server = Server::new(Messages { instead: Some(why) });
+                answer = server.unary(service.clone(), empty).await;
+            }
+            service.0.meters().answered(Protocol::Grpc, begun.elapsed());
+            Ok(answer)
         })
     }
 }

@@ -38,7 +38,8 @@ use self::auth::Auth;
 use super::decide::NoAnswer;
 use super::forms::ECHO;
 use super::message::{Code, RateLimitRequest};
-use super::{Domain, Service, meters};
+use super::meters::Protocol;
+use super::{Domain, Service};
 use bytes::Bytes;
 use core::fmt::Display;
 use core::net::IpAddr;
@@ -52,13 +53,14 @@ use ratescope::event::Event;
 use ratescope::internal::shown;
 use ratescope::limit::MAX_COST;
 use ratescope::rules::{Details, Store};
-use ratescope_tower::internal::{RECOVERY, retry, text, up};
+use ratescope_tower::internal::{RECOVERY, RequestOutcome, retry, text, up};
 use ratescope_tower::{Head, Networks};
 use serde::{Deserialize, Serialize, Serializer};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 use tokio::time::timeout;
 use tower_service::Service as _;
 
@@ -130,7 +132,14 @@ impl<C: Clock + Clone> Http<C> {
         Q: http_body::Body,
         Q::Error: Into<Box<dyn core::error::Error + Send + Sync>>,
     {
+        let begun = Instant::now();
         let path = request.uri().path().to_owned();
+        let protocol = match path.as_str() {
+            "/json" => Some(Protocol::Json),
+            "/check" => Some(Protocol::Check),
+            path if domain_of_auth(path).is_some() => Some(Protocol::Auth),
+            _ => None,
+        };
         let origin = match path.as_str() {
             // The headers of `/auth` are those of a proxy's client.
             "/check" | "/json" => match sites::origin(&request, &self.settings.origins) {
@@ -147,11 +156,9 @@ impl<C: Clock + Clone> Http<C> {
             (&Method::OPTIONS, "/check" | "/json") if origin.is_some() => Ok(sites::preflight()),
             (_, "/json") => Ok(not_allowed("POST")),
             (_, "/check") => Ok(not_allowed("GET, POST")),
-            (_, path) => match path.strip_prefix("/auth") {
-                Some(name) if name.is_empty() || name.starts_with('/') => {
-                    Box::pin(self.auth(request, peer, name.trim_matches('/'))).await
-                }
-                _ => Err(wrong(
+            (_, path) => match domain_of_auth(path) {
+                Some(name) => Box::pin(self.auth(request, peer, name)).await,
+                None => Err(wrong(
                     StatusCode::NOT_FOUND,
                     "there is no such path; there are /json, /check and /auth",
                 )),
@@ -160,6 +167,9 @@ impl<C: Clock + Clone> Http<C> {
         let mut answer = answer.unwrap_or_else(Wrong::response);
         if let Some(origin) = origin {
             sites::allow(origin, answer.headers_mut());
+        }
+        if let Some(protocol) = protocol {
+            self.service.meters().answered(protocol, begun.elapsed());
         }
         answer
     }
@@ -264,7 +274,12 @@ impl<C: Clock + Clone> Http<C> {
         };
         let headers = &known.headers;
         if hits > 0.0 {
-            headers.record(&event, &answered, self.service.clock.now());
+            let now = self.service.clock.now();
+            headers.record(&event, &answered, now);
+            headers.count_request(RequestOutcome::of_decision(&answered));
+            if self.service.states.is_on_redis() {
+                headers.took(event.time.until(now));
+            }
         }
         if retry(&answered).is_some() {
             return Ok(headers.refusal(Head::new(request), &answered));
@@ -318,7 +333,7 @@ impl<C: Clock + Clone> Http<C> {
             }
         };
         if domain.is_none() {
-            meters::count_unknown_domain();
+            self.service.meters().count_unknown_domain();
         }
         Ok(domain)
     }
@@ -335,6 +350,12 @@ impl<C: Clock + Clone> Http<C> {
         layers.push((Arc::clone(domain), layer.clone()));
         layer
     }
+}
+
+/// The domain of a path for `/auth`, escaped.
+fn domain_of_auth(path: &str) -> Option<&str> {
+    let name = path.strip_prefix("/auth")?;
+    (name.is_empty() || name.starts_with('/')).then(|| name.trim_matches('/'))
 }
 
 /// The fields of a request.

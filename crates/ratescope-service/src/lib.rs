@@ -56,11 +56,13 @@ pub use message::{
     Code, DescriptorStatus, Entry, HeaderValue, RateLimit, RateLimitDescriptor, RateLimitOverride,
     RateLimitRequest, RateLimitResponse, Unit,
 };
+pub use meters::MetricNames;
 pub use states::States;
 
 use arc_swap::ArcSwap;
 use domain::Domain;
 use files::Files;
+use meters::Meters;
 use overrides::Overrides;
 use ratescope::clock::{Clock, SystemClock};
 use ratescope::policy::KeySecret;
@@ -69,7 +71,7 @@ use ratescope::time::Time;
 use ratescope_live::Probe;
 use ratescope_tower::internal::Outages;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use unread::Unread;
 
 /// The descriptions of all messages, for clients that ask for them by reflection. In `src/proto`,
@@ -90,6 +92,9 @@ pub struct Service<C = SystemClock> {
     /// The outages of its Redis.
     outages: Arc<Outages>,
     forms: Arc<Forms>,
+    metric_names: MetricNames,
+    /// Registered when the first rules are added, so that the recorder can be installed before.
+    meters: OnceLock<Meters>,
     unread: Unread,
     /// The watched files; one look at a time.
     files: Mutex<Files>,
@@ -105,13 +110,14 @@ impl<C: Clock> Service<C> {
 
     /// As [`new`](Self::new), observed by this probe.
     pub fn with_probe(states: States, clock: C, probe: Arc<Probe>) -> Self {
-        meters::describe();
         Service {
             overrides: Overrides::default(),
             key_secret: KeySecret::EMPTY,
             probe,
             outages: Arc::default(),
             forms: Arc::default(),
+            metric_names: MetricNames::default(),
+            meters: OnceLock::new(),
             unread: Unread::default(),
             states,
             clock,
@@ -134,9 +140,19 @@ impl<C: Clock> Service<C> {
         Service { forms: Arc::new(forms), ..self }
     }
 
+    /// Sets the names of the [counters](meters). Call it before rules are added.
+    #[must_use]
+    pub fn with_metric_names(self, metric_names: MetricNames) -> Self {
+        Service { metric_names, ..self }
+    }
+
+    fn meters(&self) -> &Meters {
+        self.meters.get_or_init(|| Meters::new(self.metric_names))
+    }
+
     /// The answer to a request that can't be read.
     fn refuse_unread(&self, why: &str, descriptors: usize) -> RateLimitResponse {
-        self.unread.refuse(why, descriptors, self.clock.now())
+        self.unread.refuse(why, descriptors, self.clock.now(), self.meters())
     }
 
     /// Adds the rules of a text; `file` is its name, for errors.
@@ -169,7 +185,9 @@ impl<C: Clock> Service<C> {
     }
 
     fn open(&self, rules: Rules) -> Result<Arc<Domain>, RulesError> {
-        Ok(Arc::new(Domain::new(self.states.open(rules)?, &self.probe, &self.outages)))
+        self.meters();
+        let store = self.states.open(rules)?;
+        Ok(Arc::new(Domain::new(store, &self.probe, &self.outages, self.metric_names)))
     }
 
     fn remove(&self, domain: &str) {

@@ -40,6 +40,10 @@ impl States {
         (self.open)(rules)
     }
 
+    pub(super) fn is_on_redis(&self) -> bool {
+        self.redis.is_some()
+    }
+
     pub(super) async fn ping(&self) -> Result<(), Fault> {
         match &self.redis {
             Some(redis) => redis.ping().await,

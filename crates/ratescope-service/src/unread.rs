@@ -2,7 +2,8 @@
 //! whoever can make a request unreadable would have no limits.
 
 use super::message::RateLimitResponse;
-use super::{meters, response};
+use super::meters::Meters;
+use super::response;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use ratescope::internal::shown;
 use ratescope::{Span, Time};
@@ -24,9 +25,15 @@ pub(super) struct Unread {
 
 impl Unread {
     /// The refusal of a request with `descriptors` descriptors, 0 if their number is unknown.
-    pub(super) fn refuse(&self, why: &str, descriptors: usize, now: Time) -> RateLimitResponse {
+    pub(super) fn refuse(
+        &self,
+        why: &str,
+        descriptors: usize,
+        now: Time,
+        meters: &Meters,
+    ) -> RateLimitResponse {
         let why = shown(why, LONGEST);
-        meters::count_error("unread");
+        meters.count_unread();
         let next = self.next.load(Ordering::Relaxed);
         let now = now.as_micros();
         let then = now.saturating_add(PAUSE.micros_up());

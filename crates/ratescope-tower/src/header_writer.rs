@@ -2,6 +2,7 @@
 
 use super::fields::Head;
 use super::layer::{LOGGED, LayerSettings};
+use super::meters::{self, Meters, RequestOutcome};
 use super::outages::Outages;
 use super::prepared::Prepared;
 use super::refusal::{Problem, Refused, retry};
@@ -12,7 +13,7 @@ use ratescope::event::Event;
 use ratescope::internal::ByRules;
 use ratescope::outcome::Retry;
 use ratescope::rules::Decision;
-use ratescope::time::Time;
+use ratescope::time::{Span, Time};
 use std::sync::Arc;
 
 /// Writes headers and refusals, counts and logs, as the layer does.
@@ -21,6 +22,7 @@ pub struct HeaderWriter {
     preparations: ByRules<Prepared>,
     refusals: LogSampler,
     shadow_refusals: LogSampler,
+    meters: Meters,
 }
 
 impl fmt::Debug for HeaderWriter {
@@ -34,11 +36,13 @@ impl HeaderWriter {
     pub fn new(name: &str, outages: Arc<Outages>) -> Self {
         let settings =
             LayerSettings { name: Some(name.into()), outages, ..LayerSettings::default() };
+        meters::register_faults(Some(name));
         HeaderWriter {
             settings,
             preparations: ByRules::default(),
             refusals: LogSampler::new(LOGGED),
             shadow_refusals: LogSampler::new(LOGGED),
+            meters: Meters::new(Some(name)),
         }
     }
 
@@ -67,6 +71,16 @@ impl HeaderWriter {
         {
             report::let_through(event, &first, name, passed_over);
         }
+    }
+
+    /// Counts a request by its outcome.
+    pub fn count_request(&self, outcome: RequestOutcome) {
+        self.meters.count(outcome);
+    }
+
+    /// Notes how long the store took to answer.
+    pub fn took(&self, span: Span) {
+        self.meters.took(span);
     }
 
     /// Adds the headers to those of a response. An event that would have to wait is refused.

@@ -66,6 +66,7 @@ pub mod internal {
     pub use crate::fields::{bytes, text};
     pub use crate::header_writer::HeaderWriter;
     pub use crate::headers::{up, waiting};
+    pub use crate::meters::RequestOutcome;
     pub use crate::outages::Outages;
     pub use crate::refusal::{RECOVERY, is_unavailable, retry};
     pub use crate::report::{NotNormal, not_normal};

@@ -24,10 +24,11 @@
 //! Install the recorder before the first request. The layer looks it up once.
 
 use super::outages::LATE;
+use super::refusal::{is_unavailable, retry};
 use core::sync::atomic::{AtomicI64, Ordering};
 use metrics::{Counter, Gauge, Histogram, Label, counter, gauge, histogram};
 use ratescope::internal::PlacedOutcome;
-use ratescope::rules::{Fault, Memory};
+use ratescope::rules::{Decision, Fault, Memory};
 use ratescope::time::{Span, Time};
 
 /// The counters of requests and of the store.
@@ -54,12 +55,33 @@ fn labels<const N: usize>(layer: Option<&str>, own: [(&'static str, &str); N]) -
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RequestOutcome {
+pub enum RequestOutcome {
+    /// It passed at once.
     Allowed,
+    /// It passed after a wait.
     Delayed,
+    /// A limit refused it.
     Refused,
+    /// It was refused because the store failed.
     Unavailable,
+    /// It lacked a field, and no limit was asked.
     Unidentified,
+}
+
+impl RequestOutcome {
+    /// The outcome of a request that limits allowed or refused.
+    pub fn of(is_refused: bool) -> Self {
+        if is_refused { RequestOutcome::Refused } else { RequestOutcome::Allowed }
+    }
+
+    /// The outcome of a request with this decision, which can't wait.
+    pub fn of_decision(decision: &Decision) -> Self {
+        if is_unavailable(decision) {
+            RequestOutcome::Unavailable
+        } else {
+            RequestOutcome::of(retry(decision).is_some())
+        }
+    }
 }
 
 impl Meters {
@@ -154,6 +176,13 @@ impl RuleMeters {
             (false, _) => &self.refused,
         };
         counter.increment(1);
+    }
+}
+
+/// Registers the counters of decisions without the store, with 0.
+pub(super) fn register_faults(layer: Option<&str>) {
+    for fault in ["late", "lost", "unreachable", "resting", "overloaded", "failed"] {
+        _ = counter!("ratescope_store_errors_total", labels(layer, [("fault", fault)]));
     }
 }
 

@@ -36,17 +36,18 @@ async fn calls_are_decided_and_counted() {
     channel.should_rate_limit(&elsewhere).await.unwrap();
     let (status, metrics) = get(program.admin, "/metrics", "");
     assert_eq!(status, 200);
-    let user = "{domain=\"web\",rule=\"web:user\",key1=\"user\"}";
-    let seen = "{domain=\"web\",rule=\"web:seen\",key1=\"seen\"}";
-    for (name, labels, value) in [
-        ("ratelimit_service_rate_limit_total_hits", user, 4),
-        ("ratelimit_service_rate_limit_within_limit", user, 2),
-        ("ratelimit_service_rate_limit_over_limit", user, 2),
-        ("ratelimit_service_rate_limit_total_hits", seen, 2),
-        ("ratelimit_service_rate_limit_shadow_mode", seen, 1),
-        ("ratelimit_service_call_should_rate_limit_unknown_domain", "", 1),
+    let hits = |key: &str, outcome: &str, n: u32| {
+        let labels =
+            format!("domain=\"web\",rule=\"web:{key}\",key1=\"{key}\",outcome=\"{outcome}\"");
+        format!("\nratescope_hits_total{{{labels}}} {n}\n")
+    };
+    for line in [
+        hits("user", "allowed", 2),
+        hits("user", "refused", 2),
+        hits("seen", "allowed", 1),
+        hits("seen", "shadow_refused", 1),
+        "\nratescope_unknown_domains_total 1\n".to_owned(),
     ] {
-        let line = format!("\n{name}{labels} {value}\n");
         assert!(metrics.contains(&line), "{line} in {metrics}");
     }
     for typed in metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {

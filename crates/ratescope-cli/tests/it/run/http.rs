@@ -191,7 +191,7 @@ fn what_a_proxy_asks() {
     assert_eq!((auth("/auth?refused=500", ""), auth("/auth/nowhere", "")), (400, 200));
     // All ways of asking use the same counters.
     let metrics = get(program.admin, "/metrics", "").1;
-    let line = "ratelimit_service_rate_limit_over_limit{domain=\"web\",rule=\"web:user\",key1=\"user\"} 1\n";
+    let line = "ratescope_hits_total{domain=\"web\",rule=\"web:user\",key1=\"user\",outcome=\"refused\"} 1\n";
     assert!(metrics.contains(line), "{metrics}");
 }
 

@@ -108,7 +108,8 @@ fn the_admin_port() {
     assert!(ask("/healthz?verbose", good).1.contains("rules.yaml:2:1: \"nonsense\""));
     assert!(ask("/healthz?verbose", good).1.contains("1 of 1 files, whose earlier rules stay"));
     let metrics = ask("/metrics", good).1;
-    for line in ["ratelimit_service_config_load_error 1\n", "ratescope_rules_broken 1\n"] {
+    for line in ["ratescope_reloads_total{outcome=\"rejected\"} 1\n", "ratescope_rules_broken 1\n"]
+    {
         assert!(metrics.contains(line), "{line} in {metrics}");
     }
     assert_eq!(get(program.admin, "/readyz", "").0, 200, "it goes on by the rules before");
@@ -378,7 +379,7 @@ async fn a_reload_under_load_loses_nothing() {
     let program = Program::start(&file, &["--watch", "1ms"]);
     let loads = || {
         let metrics = get(program.admin, "/metrics", "").1;
-        let value = metrics.split("\nratelimit_service_config_load_success ").nth(1);
+        let value = metrics.split("\nratescope_reloads_total{outcome=\"applied\"} ").nth(1);
         value.map_or(0, |value| value.lines().next().unwrap().parse::<u32>().unwrap())
     };
     let (is_over, mut clients) = (Arc::new(AtomicBool::new(false)), Vec::new());

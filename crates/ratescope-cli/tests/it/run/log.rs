@@ -86,9 +86,9 @@ async fn who_was_refused_is_told_whichever_way_it_came() {
     let mut told = refusals(&log);
     let secret = told.iter().position(|(rule, ..)| rule == "web:x-api-key").unwrap();
     let (_, key, level, has_retry) = told.remove(secret);
-    assert!(key.starts_with("x-api-key=#") && level == 1.0 && has_retry, "{key}");
+    assert!(key.starts_with("x-api-key=#") && level == 2.0 && has_retry, "{key}");
     told.sort_by(|a, b| a.1.cmp(&b.1));
-    let of_user = |name: &str| ("web:user".to_owned(), format!("user={name}"), 1.0, true);
+    let of_user = |name: &str| ("web:user".to_owned(), format!("user={name}"), 2.0, true);
     // /auth knows the path, too, of which each request but the first would be refused by the shadow.
     let shadow: Vec<_> = told.iter().filter(|(rule, ..)| rule == "web:path").collect();
     assert!(shadow.iter().any(|(_, key, _, has_retry)| key == "path=/x" && !has_retry), "{told:?}");

@@ -7,6 +7,7 @@ mod late;
 mod life;
 mod live_admin;
 mod log;
+mod monitoring;
 mod program;
 mod real;
 #[path = "../../../../ratescope-service/tests/it/requests.rs"]

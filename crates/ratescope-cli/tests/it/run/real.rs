@@ -185,11 +185,11 @@ fn envoy_before_a_service_that_ends() {
             .collect();
         let total = |program: &Program| {
             let metrics = get(program.admin, "/metrics", "").1;
-            let of_user =
-                "\nratelimit_service_rate_limit_total_hits{domain=\"web\",rule=\"web:user\"";
-            let line = metrics.split(of_user).nth(1).unwrap_or_default();
-            let value = line.lines().next().and_then(|line| line.split(' ').next_back());
-            value.and_then(|value| value.parse::<u32>().ok()).unwrap_or(0)
+            let of_user = "ratescope_hits_total{domain=\"web\",rule=\"web:user\",";
+            let lines = metrics.lines().filter(|line| line.starts_with(of_user));
+            lines
+                .map(|line| line.split(' ').next_back().unwrap().parse::<u32>().unwrap())
+                .sum::<u32>()
         };
         let all_go_on = || clients.iter().all(|client| !client.is_finished());
         // Wait until both services are asked.

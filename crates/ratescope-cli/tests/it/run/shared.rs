@@ -133,7 +133,7 @@ async fn without_its_redis_each_rule_says_what_happens() {
     assert_eq!(channel.should_rate_limit(&request(vec![back])).await.unwrap_err(), 14);
     let metrics = get(program.admin, "/metrics", "").1;
     assert!(metrics.contains("\nratescope_store_errors_total{fault=\""), "{metrics}");
-    let errors = "\nratelimit_service_call_should_rate_limit_error{error=\"unavailable\"}";
+    let errors = "\nratescope_request_errors_total{error=\"unavailable\"}";
     assert!(metrics.contains(&format!("{errors} 2\n")), "{metrics}");
     let alone = channel.should_rate_limit(&other).await.unwrap();
     assert_eq!(alone.overall_code(), Code::Ok, "the process decides by what it has seen itself");

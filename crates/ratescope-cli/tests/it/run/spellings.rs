@@ -228,7 +228,7 @@ async fn what_can_not_be_read_is_refused() {
     };
     assert_eq!(channel.should_rate_limit(&login).await.unwrap().overall_code(), Code::Ok);
     let metrics = get(program.admin, "/metrics", "").1;
-    let line = "ratelimit_service_call_should_rate_limit_error{error=\"unread\"} 5\n";
+    let line = "ratescope_request_errors_total{error=\"unread\"} 5\n";
     assert!(metrics.contains(line), "{metrics}");
     // One line of the log for all of them.
     let log = program.ended();

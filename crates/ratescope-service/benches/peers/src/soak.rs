@@ -18,7 +18,7 @@ const BATCH: usize = 64;
 
 /// The counter of all decisions, as the service shows it.
 const DECISIONS: &str =
-    "\nratelimit_service_rate_limit_total_hits{domain=\"web\",rule=\"web:user\",key1=\"user\"} ";
+    "\nratescope_hits_total{domain=\"web\",rule=\"web:user\",key1=\"user\",outcome=\"allowed\"} ";
 
 /// Puts load on the service, prints its memory, and fails if that grows in the second half.
 pub fn soak(ours: &str, minutes: f64, folder: &Path) -> Result<(), Box<dyn Error>> {
@@ -37,8 +37,8 @@ pub fn soak(ours: &str, minutes: f64, folder: &Path) -> Result<(), Box<dyn Error
     for slice in 1..=(minutes * 6.0).ceil() as usize {
         let (seen, kib) = (load.run(&program, SLICE)?, program.memory()?);
         memory.push(kib);
-        let keys = program.metric("\nratescope_keys ")?;
-        let gone = program.metric("\nratescope_keys_evicted_total ")?;
+        let keys = program.metric("\nratescope_keys{layer=\"web\"} ")?;
+        let gone = program.metric("\nratescope_keys_evicted_total{layer=\"web\"} ")?;
         let now = (program.metric(DECISIONS)?, Instant::now());
         let rate = (now.0 - before.0) / (now.1 - before.1).as_secs_f64();
         before = now;
