@@ -102,7 +102,7 @@ async function read(logs, number) {
   const none = tuner.finish();
   const configuration = none && await configured(logs);
   if (number !== reading) return;
-  postMessage({ read: { none, configuration, problems, proposal: tuner.proposal(), server: tuner.server(), bytes, seconds: (performance.now() - start) / 1e3 } });
+  postMessage({ read: { none, configuration, problems, proposal: tuner.proposal(), server: tuner.server(), period: tuner.period(), bytes, seconds: (performance.now() - start) / 1e3 } });
   count();
 }
 

@@ -143,7 +143,7 @@ const heard = {
     const left = of > at && at > 0 ? `, ${Math.ceil((seconds * (of - at)) / at)} s left` : "";
     $("how-far").textContent = `${name}: ${megabytes(at)}${of ? ` of ${megabytes(of)}` : ""}, ${lines.toLocaleString("en")} lines, ${speed({ bytes, seconds })}${left}`;
   },
-  read({ none, configuration, problems, proposal, server, bytes, seconds }) {
+  read({ none, configuration, problems, proposal, server, period, bytes, seconds }) {
     $("progress").hidden = true;
     if (configuration) {
       reading = undefined;
@@ -161,6 +161,7 @@ const heard = {
       if (reading !== logs && page.get("for") === supposed && supposed !== server) {
         supposed = server;
         page.set("for", server);
+        page.set("period", period);
       }
       const isNew = reading !== logs;
       logs = reading;
@@ -370,8 +371,8 @@ function wire() {
     if (button) { page.set("order", button.dataset.order); changed(); }
   });
   on($("recommend"), "click", () => { page.set("limit", "auto"); changed(); });
-  on($("take-lower"), "click", () => {
-    for (const key of outliers) stop.add(key);
+  on($("let-pass"), "click", () => {
+    for (const key of outliers) marks.add(key);
     page.set("limit", "auto");
     applyMarks();
     changed();

@@ -146,6 +146,7 @@ fn write_texts(analysis: &Analysis, texts: &mut Texts) {
     texts.set_with_number("t-sentence", report.headline, f64::from(u8::from(report.done)));
     texts.set("t-today", report.today);
     texts.set("configuration-title", analysis.choices().target.file());
+    texts.set("t-aim", report.aim);
     texts.set("t-learned", report.learned);
     texts.set("t-plateau", report.plateau);
     texts.set("t-stops", report.stops.join("\n"));

@@ -104,6 +104,13 @@ impl Tuner {
         usual.unwrap_or(Choices::default().target).to_string()
     }
 
+    /// The [usual period](ratescope_lab::tune::Imported::usual_period) of the last log, or else the one that Tune begins
+    /// with.
+    pub fn period(&self) -> String {
+        let usual = self.analysis.as_ref().map(|analysis| analysis.imported().usual_period());
+        usual.unwrap_or(Choices::default().period).to_string()
+    }
+
     /// Gives up the reading; the answer about the earlier logs stays.
     pub fn cancel(&mut self) {
         self.import = None;

@@ -16,7 +16,7 @@ use ratescope::{ParseError, Policy, Span};
 use ratescope_config::Target;
 use ratescope_lab::plot::{palette::Theme, svg};
 use ratescope_lab::tune::{
-    Aim, Analysis, Choices, ClientRow, Failure, Imported, LimitEffect, MarkedKeys, Metric, PERIODS,
+    Analysis, Choices, ClientRow, Failure, Imported, LimitEffect, MarkedKeys, Metric, PERIODS,
     PictureData, Room, Summary, TableOrder, is_bucket, percentage, stops,
 };
 use ratescope_lab::view::Viewport;
@@ -50,7 +50,8 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Another period to look at, besides 1s, 10s, 1m, 10m and 1h; the curve is for the first --period, or for 1m
+    /// Another period to look at, besides 1s, 10s, 1m, 10m and 1h; the curve is for the first --period. Without it, for
+    /// 1m; where each event is a failed login, for the period of --config, or 10m
     #[arg(long, value_name = "SPAN", value_parser = period)]
     period: Vec<Span>,
 
@@ -89,9 +90,10 @@ pub(crate) struct Args {
     #[arg(long = "zone", value_name = "NAME", requires = "config")]
     zones: Vec<String>,
 
-    /// The percentage of clients to leave alone
-    #[arg(long, value_name = "PERCENT", default_value = "99.9", value_parser = percentage)]
-    untouched: f64,
+    /// The percentage of clients to leave alone. By default 99.9; where each event is a failed login, the limit is
+    /// instead the smallest that lets a person mistype three times in a row
+    #[arg(long, value_name = "PERCENT", value_parser = percentage)]
+    untouched: Option<f64>,
 
     /// A file with the keys of clients that should be left alone, or networks as in 192.0.2.0/24, one a
     /// line
@@ -182,15 +184,11 @@ impl Args {
         Room { clients: self.clients, bytes: self.memory.saturating_mul(1 << 20) }
     }
 
-    fn aim(&self) -> Aim {
-        Aim { untouched: self.untouched }
-    }
-
-    /// The periods, the one of the curve first.
-    fn periods(&self) -> Vec<Span> {
-        let usual = PERIODS.into_iter().filter(|_| !self.only);
+    /// The periods, the one of the curve first: one that was given, or else the `usual` one.
+    fn periods(&self, usual: Span) -> Vec<Span> {
+        let others = [usual].into_iter().chain(PERIODS).filter(|_| !self.only);
         let mut periods: Vec<Span> = Vec::new();
-        for period in self.period.iter().copied().chain(usual) {
+        for period in self.period.iter().copied().chain(others) {
             if !periods.contains(&period) {
                 periods.push(period);
             }
@@ -214,11 +212,11 @@ pub(crate) struct Tuned<'a> {
     above: Option<Above>,
 }
 
-/// Clients far above all others, and the limit that stops them.
+/// Clients far above all others, which the recommended limit stops, and the limit that would not.
 pub(crate) struct Above {
     says: String,
-    limit: String,
-    refused: u64,
+    limit: Option<String>,
+    touched: u64,
     keys: Vec<String>,
 }
 
@@ -228,8 +226,8 @@ impl Above {
         let key = |place: &usize| analysis.clients().key(*place).to_owned();
         Some(Above {
             says: plateau.sentence(analysis),
-            limit: plateau.limiter().to_string(),
-            refused: plateau.refused(),
+            limit: plateau.upper.as_ref().map(|(limit, _)| limit.to_string()),
+            touched: plateau.upper.as_ref().map_or(0, |(_, touched)| *touched),
             keys: plateau.outliers.iter().map(key).collect(),
         })
     }
@@ -379,19 +377,25 @@ impl Question<'_> {
             .or(log.usual_server())
             .filter(|_| args.targets.is_empty());
         let targets: Vec<Target> = args.targets.iter().copied().chain(usual).collect();
+        let in_force = today.as_ref().and_then(Today::period).filter(|_| log.are_failures());
+        let periods = args.periods(in_force.unwrap_or(log.usual_period()));
+        let asked = |choices| self.asked(choices, &periods);
         let main = match (&args.by, targets.first()) {
-            (Some(by), _) => self.asked(by.clone()),
-            (None, Some(first)) => self.asked(choices_for(*first)?),
-            (None, None) => self.asked(limited_by("exim")?),
+            (Some(by), _) => asked(by.clone()),
+            (None, Some(first)) => asked(choices_for(*first)?),
+            (None, None) => asked(limited_by("exim")?),
         };
         let mut analysis = Analysis::new(log, main.clone());
         let keys = |keys: &[String]| MarkedKeys(keys.iter().cloned().collect());
         analysis.mark_all(marks, &keys(&args.stop), &keys(&args.without));
-        analysis.compare(args.periods());
+        analysis.compare(periods.clone());
         let bucket = Choices { target: Target::Rust, by: None, ..Choices::default() };
-        decide(&mut analysis, self.asked(bucket));
+        decide(&mut analysis, asked(bucket));
         let bucket = LimitEffect::new(&analysis);
-        let servers = targets.iter().map(|target| self.server(*target, &mut analysis));
+        let servers = targets.iter().map(|target| {
+            decide(&mut analysis, asked(choices_for(*target)?));
+            Ok(self.server(*target, &analysis))
+        });
         let servers = servers.collect::<Result<_, ParseError>>()?;
         analysis.ask(main);
         while !analysis.step(u64::MAX) {}
@@ -416,14 +420,15 @@ impl Question<'_> {
         Ok((analysis, printed))
     }
 
-    /// The choices with the arguments' period and aim.
-    fn asked(&self, choices: Choices) -> Choices {
-        let period = self.args.periods().first().copied().unwrap_or(PERIODS[0]);
-        Choices { period, aim: self.args.aim(), order: TableOrder::Refused, ..choices }
+    /// The choices with the first of the periods, and the arguments' aim.
+    fn asked(&self, choices: Choices, periods: &[Span]) -> Choices {
+        let period = periods.first().copied().unwrap_or(choices.period);
+        let untouched = self.args.untouched;
+        Choices { period, untouched, order: TableOrder::Refused, ..choices }
     }
 
-    fn server(&self, target: Target, analysis: &mut Analysis) -> Result<Server, ParseError> {
-        decide(analysis, self.asked(choices_for(target)?));
+    /// The answer for a server, which has been decided.
+    fn server(&self, target: Target, analysis: &Analysis) -> Server {
         let none = || Err("none of its limits leaves enough clients alone".to_owned());
         let mut configuration = analysis.configuration().unwrap_or_else(none);
         if let Ok((_, notes)) = &mut configuration
@@ -437,13 +442,13 @@ impl Question<'_> {
                  reaches all of them passes as many times as much"
             ));
         }
-        Ok(Server {
+        Server {
             target,
             effect: LimitEffect::new(analysis),
             above: Above::new(analysis),
             stops: stops(analysis, ROWS),
             configuration,
-        })
+        }
     }
 }
 

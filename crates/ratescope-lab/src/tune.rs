@@ -17,7 +17,7 @@
 //! assert_eq!(curve.touched(1.0), 10);
 //! assert_eq!(curve.touched(5.0), 1);
 //! assert_eq!(curve.touched(50.0), 0);
-//! let advice = advise(&curve, &Aim { untouched: 0.9 });
+//! let advice = advise(&curve, &Aim::Untouched(0.9));
 //! assert_eq!(advice.limiter.map(|limiter| limiter.to_string()), Some("sliding-log 2/1m".to_owned()));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -69,7 +69,7 @@ pub mod outliers;
 mod read;
 mod threads;
 
-pub use advice::{Advice, Aim, Doubt, advise};
+pub use advice::{Advice, Aim, Doubt, MISTAKES, advise};
 pub use answer::*;
 pub use frontier::{Burst, Frontier};
 pub use keep::*;

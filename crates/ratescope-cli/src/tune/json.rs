@@ -144,9 +144,9 @@ fn effect(effect: &LimitEffect) -> Value {
 
 fn above(above: &Above) -> Value {
     json!({
-        "limit": above.limit,
-        "requests_refused": above.refused,
         "keys": above.keys,
+        "limit_with_them": above.limit,
+        "clients_touched": above.touched,
         "says": above.says,
     })
 }

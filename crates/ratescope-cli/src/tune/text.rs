@@ -4,7 +4,7 @@ use super::files::Tried;
 use super::{Above, ROWS, Server, Tuned};
 use crate::terminal::{column, cut, visible};
 use ratescope::internal::{grouped, plural};
-use ratescope_lab::tune::{ClientRow, LabelRow, LimitRow, Report, Share, percent};
+use ratescope_lab::tune::{Aim, ClientRow, LabelRow, LimitRow, Report, Share, percent};
 use std::io::{self, Write};
 
 /// The width of the longest bar.
@@ -12,9 +12,6 @@ const BAR: usize = 32;
 
 /// The most characters of a path or an agent.
 const WIDEST: usize = 72;
-
-/// The most clients that a proposal names.
-const NAMED: usize = 3;
 
 pub(crate) fn write(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     let report = Report::new(answer.analysis);
@@ -116,10 +113,11 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn periods(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "\nThe smallest limit of each period that leaves enough clients alone in two thirds of the log:"
-    )?;
+    let which = match answer.analysis.aim() {
+        Aim::Mistakes => "lets three failed logins in a row pass",
+        Aim::Untouched(_) => "leaves enough clients alone in two thirds of the log",
+    };
+    writeln!(out, "\nThe smallest limit of each period that {which}:")?;
     let share =
         |Share { touched, clients }| format!("{} of {}", grouped(touched), grouped(clients));
     for (period, advice) in answer.analysis.periods() {
@@ -249,6 +247,9 @@ fn hours(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
 
 fn says(answer: &Tuned<'_>, report: &Report, out: &mut impl Write) -> io::Result<()> {
     writeln!(out)?;
+    if !report.aim.is_empty() {
+        writeln!(out, "{}", report.aim)?;
+    }
     for effect in [&answer.effect, &answer.bucket].into_iter().flatten() {
         writeln!(out, "{}", visible(&effect.says))?;
     }
@@ -259,27 +260,18 @@ fn says(answer: &Tuned<'_>, report: &Report, out: &mut impl Write) -> io::Result
     report.doubts.iter().try_for_each(|doubt| writeln!(out, "{doubt}"))
 }
 
-/// The limit that stops the clients far above all others, how to choose it, and its effect on the clients to be
-/// stopped.
+/// The clients far above all others, how to let them pass, and the effect on the clients to be stopped.
 fn above(above: Option<&Above>, stops: &[String], out: &mut impl Write) -> io::Result<()> {
     if let Some(Above { says, keys, .. }) = above {
-        writeln!(out, "{}", visible(says))?;
-        let most = keys.iter().take(NAMED).map(|key| format!("--stop {}", quoted(key)));
-        let more = if keys.len() > NAMED { " ..." } else { "" };
-        let keys = most.collect::<Vec<_>>().join(" ");
-        writeln!(out, "To take the lower one: {}{more}", visible(&keys))?;
+        let them = if keys.len() == 1 { "it is one" } else { "they are some" };
+        writeln!(
+            out,
+            "{} If {them} of yours, put the key{} into the file of --marks.",
+            visible(says),
+            plural(keys.len() as u64)
+        )?;
     }
     stops.iter().try_for_each(|stop| writeln!(out, "{}", visible(stop)))
-}
-
-/// A key for a shell.
-fn quoted(key: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._:/@-".contains(c);
-    if !key.is_empty() && key.chars().all(plain) {
-        key.to_owned()
-    } else {
-        format!("'{}'", key.replace('\'', r"'\''"))
-    }
 }
 
 fn for_server(server: &Server, out: &mut impl Write) -> io::Result<()> {

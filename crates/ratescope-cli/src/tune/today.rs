@@ -4,9 +4,10 @@ use super::files::Tried;
 use super::{Args, Tuned, named};
 use crate::{bounded, terminal};
 use ratescope::internal::grouped;
+use ratescope::time::Span;
 use ratescope_config::Target;
 use ratescope_config::{Config, Found, LONGEST, read_named};
-use ratescope_lab::tune::{Imported, LimitEffect, percent};
+use ratescope_lab::tune::{Imported, LimitEffect, Measure, is_looser, percent};
 use ratescope_log::IPV6_PREFIX;
 use std::error::Error;
 
@@ -47,6 +48,12 @@ impl Today {
 
     pub(super) fn target(&self) -> Target {
         self.config.target
+    }
+
+    /// The period of the first limit that has one.
+    pub(super) fn period(&self) -> Option<Span> {
+        let mut limiters = self.config.found.iter().map(|found| &found.limit.limiter);
+        limiters.find_map(Measure::from_limiter).map(|(measure, _)| measure.period())
     }
 
     /// The IPv6 prefix of the first limit that counts by addresses.
@@ -98,13 +105,21 @@ impl Today {
             })
             .collect();
         says.push(match self.recommended(answer) {
-            Some(effect) => format!(
-                "The recommended {} per {} would refuse {} instead, of {} clients.",
-                effect.limit,
-                log.summary.per,
-                grouped(effect.refused),
-                grouped(effect.touched)
-            ),
+            Some(effect) => {
+                // A limit for a part of the events was tried on all of them.
+                let whole = self
+                    .tried(answer)
+                    .filter(|(found, tried)| found.scope.is_none() && tried.problem.is_none());
+                let most = whole.map(|(_, tried)| tried.refused).max().unwrap_or(0);
+                format!(
+                    "The recommended {} per {} would refuse {} instead, of {} clients.{}",
+                    effect.limit,
+                    log.summary.per,
+                    grouped(effect.refused),
+                    grouped(effect.touched),
+                    is_looser(effect.refused, most, events).unwrap_or_default(),
+                )
+            }
             None => "None of the limits of the server leaves enough clients alone.".to_owned(),
         });
         says

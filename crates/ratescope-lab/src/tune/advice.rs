@@ -1,24 +1,33 @@
 //! The recommended limit, the smallest that leaves nearly all clients alone, with doubts about it.
 
-use crate::tune::{Curve, Part, Share, scale};
+use crate::tune::{Curve, Measure, Moment, Part, Share, percent, scale};
 use core::fmt;
-use ratescope::internal::{grouped, plural};
+use ratescope::internal::grouped;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::time::Span;
+use ratescope::time::{Span, Time};
 
-/// The goal of a limit.
+/// The goal of a limit. Whatever it is, clients marked as legitimate are never refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Aim {
-    /// The least share of clients that are never refused, from 0 to 1. Clients marked as legitimate are never refused.
-    pub untouched: f64,
+pub enum Aim {
+    /// The least share of clients that are never refused, from 0 to 1.
+    Untouched(f64),
+    /// For a log of failed logins. Most of its clients are attackers, so leaving nearly all of them alone would let
+    /// them in. The limit is the smallest that lets [`MISTAKES`] events of a client pass at once.
+    Mistakes,
 }
+
+/// How many times in a row a person may mistype a password.
+pub const MISTAKES: u32 = 3;
 
 /// Leaves 999 of 1000 clients alone.
 impl Default for Aim {
     fn default() -> Self {
-        Aim { untouched: 0.999 }
+        Aim::Untouched(UNTOUCHED)
     }
 }
+
+/// The usual share of clients to leave alone.
+pub(super) const UNTOUCHED: f64 = 0.999;
 
 /// A recommended limit, and the doubts about it.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,8 +54,18 @@ pub enum Doubt {
     NoEvents,
     /// No limit of the scale reaches the goal, or the limiter does not accept it.
     NoLimit,
-    /// There are so few clients that the share that may be touched is less than one client.
-    FewClients(u64),
+    /// The limit is chosen for one client only.
+    OneClient,
+    /// The share of clients to leave alone is all of these clients, and the fastest of them sets the limit: without it,
+    /// half of the limit or less would do.
+    Fastest {
+        /// The share, from 0 to 1.
+        untouched: f64,
+        /// The number of clients.
+        clients: u64,
+        /// The limit that would do without the fastest.
+        without: f64,
+    },
     /// The log is shorter than ten periods.
     ShortLog(Span),
     /// In the rest of the log, the limit touches more than twice the clients that it may touch.
@@ -81,21 +100,36 @@ pub fn advise(curve: &Curve, aim: &Aim) -> Advice {
 /// stays below 1, the limit lets an event of cost 1 pass: it is at least 1, and above 1 for a limiter that refuses at
 /// its limit. Policies refuse a lower limit, and a server with whole numbers would read it as 0.
 pub(super) fn least_limit(curve: &Curve, aim: &Aim, part: Part) -> Option<f64> {
-    let may = may_touch(aim, curve.counted(part));
+    least_limit_touching(may_touch(aim, curve.counted(part)), curve, aim, part)
+}
+
+/// The smallest usual limit that touches at most `may` clients.
+fn least_limit_touching(may: u64, curve: &Curve, aim: &Aim, part: Part) -> Option<f64> {
     let does = |limit: &f64| {
         curve.touched_by_mistake(part, *limit) <= may
             && curve.marked.touched(Part::Whole, *limit) == 0
     };
     let [lowest, below_1] = [0.001, 0.999].map(|limit| curve.touched_by_mistake(part, limit));
-    let refuses_all = |limit: &f64| curve.measure.over().is_over(1.0, *limit);
-    let mut limits = scale::nice().skip_while(|limit| lowest == below_1 && refuses_all(limit));
+    let passes = match aim {
+        Aim::Mistakes => level_of(curve.measure, MISTAKES),
+        Aim::Untouched(_) if lowest == below_1 => 1.0,
+        Aim::Untouched(_) => 0.0,
+    };
+    let mut limits = scale::nice().skip_while(|l| curve.measure.over().is_over(passes, *l));
     limits.find(does).filter(|_| curve.counted(part) > 0)
+}
+
+/// The highest level of a client that comes `n` times in an instant.
+fn level_of(measure: Measure, n: u32) -> f64 {
+    let moment = Moment { time: Time::ZERO, cost: 1.0 };
+    measure.peak((0..n).map(|_| moment)).map_or(0.0, |peak| peak.level)
 }
 
 /// The most clients that may be touched.
 fn may_touch(aim: &Aim, clients: u64) -> u64 {
+    let Aim::Untouched(share) = aim else { return clients };
     // A little less, so that rounding never makes 99.9 % of 1000 more than 999.
-    let untouched = libm::ceil(aim.untouched * clients as f64 - 1e-6);
+    let untouched = libm::ceil(share * clients as f64 - 1e-6);
     clients.saturating_sub(untouched as u64)
 }
 
@@ -124,15 +158,24 @@ fn doubts(curve: &Curve, aim: &Aim, advice: &Advice, part: Part) -> Vec<Doubt> {
     if advice.limiter.is_none() {
         doubts.push(Doubt::NoLimit);
     }
-    if may_touch(aim, clients) == 0 && aim.untouched < 1.0 {
-        doubts.push(Doubt::FewClients(clients));
+    if let Aim::Untouched(untouched) = *aim
+        && untouched < 1.0
+        && may_touch(aim, clients) == 0
+    {
+        let without = least_limit_touching(1, curve, aim, part);
+        let is_half = |without: &f64| advice.limit.is_some_and(|limit| *without <= limit / 2.0);
+        match without.filter(is_half) {
+            _ if clients == 1 => doubts.push(Doubt::OneClient),
+            Some(without) => doubts.push(Doubt::Fastest { untouched, clients, without }),
+            None => {}
+        }
     }
     let log = first.until(last);
     if log.secs() < 10.0 * curve.measure.period().secs() {
         doubts.push(Doubt::ShortLog(log));
     }
     let alike = |limit: f64| matches!(curve.touched(limit), 0) || curve.touched(limit) == clients;
-    if clients > 1 && scale::nice().all(alike) {
+    if *aim != Aim::Mistakes && clients > 1 && scale::nice().all(alike) {
         doubts.push(Doubt::AllAlike);
     }
     if let Some(share) = advice.checked
@@ -147,20 +190,19 @@ impl Doubt {
     /// The sentence, which also says what to do. If one client decides the limit, the sentence names it: the `fastest`.
     pub fn naming(&self, fastest: Option<&str>) -> String {
         match (self, fastest) {
-            (Doubt::FewClients(clients @ 2..), Some(name)) => {
-                few_clients(*clients, &format!(", {name},"))
+            (Doubt::Fastest { untouched, clients, without }, Some(name)) => {
+                sets_the_limit(*untouched, *clients, *without, &format!(", {name},"))
             }
             _ => self.to_string(),
         }
     }
 }
 
-fn few_clients(clients: u64, who: &str) -> String {
-    let n = grouped(clients);
-    let s = plural(clients);
+fn sets_the_limit(untouched: f64, clients: u64, without: f64, who: &str) -> String {
+    let (share, n) = (percent(untouched), grouped(clients));
     format!(
-        "of {n} client{s} not one may be refused, so the fastest of them{who} decides the limit; take a longer \
-         log, or leave fewer alone"
+        "{share} of {n} clients means all of them, so the fastest one{who} sets the limit, and without it {without} \
+         would do; use a longer log or a lower share"
     )
 }
 
@@ -172,10 +214,10 @@ impl fmt::Display for Doubt {
             Doubt::NoLimit => {
                 f.write_str("no limit leaves that many clients alone; leave fewer alone")
             }
-            Doubt::FewClients(1) => {
-                f.write_str("there is only 1 client, so it decides the limit; take a longer log")
+            Doubt::OneClient => f.write_str("one client alone sets the limit; use a longer log"),
+            Doubt::Fastest { untouched, clients, without } => {
+                f.write_str(&sets_the_limit(*untouched, *clients, *without, ""))
             }
-            Doubt::FewClients(clients) => f.write_str(&few_clients(*clients, "")),
             Doubt::ShortLog(log) => write!(
                 f,
                 "the log covers {}, less than ten periods, so rare peaks may be missing",

@@ -18,7 +18,7 @@ pub use choices::{Choices, is_bucket, percentage};
 pub use label_rows::LabelRow;
 pub use picture_data::{PictureData, Refusals};
 pub use plateau::Plateau;
-pub use report::{LimitEffect, Report, stops};
+pub use report::{LimitEffect, Report, is_looser, stops};
 pub use rows::{ClientRow, LimitRow};
 pub use table_order::TableOrder;
 pub use today::Today;

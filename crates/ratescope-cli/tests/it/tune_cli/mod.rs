@@ -2,6 +2,7 @@
 
 mod given;
 mod labels;
+mod logins;
 mod real;
 mod servers;
 mod today;
@@ -267,8 +268,8 @@ fn marks_are_heeded() {
     );
 }
 
-/// A client that asks 40 times a minute for half an hour is no reason for a higher limit if it is to be stopped, or left
-/// out, itself or by its network.
+/// A client that asks 40 times a minute for half an hour is no reason for a higher limit: not by itself, unless it is
+/// marked as legitimate, and not if it is to be stopped or left out, itself or by its network.
 #[test]
 fn clients_to_stop_and_clients_left_out() {
     let scraped = |i: u32| {
@@ -289,8 +290,18 @@ fn clients_to_stop_and_clients_left_out() {
     let all = in_order(&(log() + &scraped));
     let quiet = answer(&[], &in_order(&log()))["recommended"].clone();
     let as_it_is = answer(&[], &all);
-    assert_ne!(as_it_is["recommended"][0]["limit"], quiet[0]["limit"]);
+    assert_eq!(as_it_is["recommended"][0]["limit"], quiet[0]["limit"]);
+    assert_eq!(as_it_is["far_above"]["keys"], json!(["203.0.113.9"]));
     assert_eq!(as_it_is["stops"], json!([]));
+    let legitimate = file("scraper", "203.0.113.9\n");
+    let legitimate = answer(&["--marks", &legitimate], &all);
+    let limit = &legitimate["recommended"][0]["limit"];
+    assert_ne!(*limit, quiet[0]["limit"]);
+    assert_eq!(as_it_is["far_above"]["limit_with_them"], *limit);
+    assert_eq!(
+        (&legitimate["far_above"], &legitimate["recommended"][0]["requests_refused"]),
+        (&Value::Null, &json!(0))
+    );
     for key in ["203.0.113.9", "203.0.113.0/24"] {
         let stopped = answer(&["--stop", key], &all);
         assert_eq!(stopped["recommended"][0]["limit"], quiet[0]["limit"], "{key}");
@@ -323,26 +334,40 @@ fn who_has_no_name_is_not_named() {
     assert!(says.ends_with(end), "{says}");
 }
 
-/// Where few clients are in the part of the log from which the limit is learned, the fastest of them decides it, and is
-/// named: if it is one, has a name, and no marked client needs a higher limit.
+/// Where few clients are in the part of the log from which the limit is learned, the fastest of them may set it. It is
+/// named if half of the limit would do without it: if it is one, has a name, and no marked client needs a higher limit.
 #[test]
-fn who_decides_the_limit_is_named() {
+fn who_sets_the_limit_is_named() {
     let marks = file("decides.txt", "c\n");
+    let times = |n: usize, line: &str| line.repeat(n);
+    let a = times(5, "0,a\n");
     for (lines, args, who) in [
-        ("0,b\n1,a\n1,a\n9,c\n", &[][..], ", a,"),
-        ("0,a\n0,a\n5,b\n9,c\n9,c\n9,c\n", &[], ", a,"),
-        ("0,a\n0,a\n5,b\n9,c\n9,c\n9,c\n", &["--marks", &marks], ""),
-        ("0,a\n0,a\n5,b\n5,b\n9,c\n", &[], ""),
-        ("0,\n0,\n5,b\n9,c\n", &[], ""),
-        ("0,\x1b[2Jann\n0,\x1b[2Jann\n5,b\n9,c\n", &[], ", ·[2Jann,"),
+        ("1,b\n2,b\n9,c\n", &[][..], Some(", a,")),
+        ("1,b\n1,b\n1,b\n9,c\n", &[], None),
+        (&("1,b\n".to_owned() + &times(7, "9,c\n")), &[], Some(", a,")),
+        (&("1,b\n".to_owned() + &times(7, "9,c\n")), &["--marks", &marks], None),
+        (&(times(5, "1,b\n") + "9,c\n"), &[], None),
     ] {
         for by in ["exim", "bucket", "sliding-log"] {
             let args = [&["tune", "--no-spread", "--by", by], args].concat();
-            let output = run(&args, format!("time,key\n{lines}").as_bytes());
-            let says = "\nBut: of 2 clients not one may be refused, so the fastest of them";
-            let says = format!("{says}{who} decides the limit; ");
-            assert!(text(&output.stdout).contains(&says), "{by}: {says}{}", text(&output.stdout));
+            let output = run(&args, format!("time,key\n{a}{lines}").as_bytes());
+            let report = text(&output.stdout);
+            match who {
+                Some(who) => {
+                    let says = format!(
+                        "\nBut 99.9 % of 2 clients means all of them, so the fastest one{who} sets the limit, "
+                    );
+                    assert!(report.contains(&says), "{by}: {says}{report}");
+                }
+                None => assert!(!report.contains("sets the limit"), "{by}: {report}"),
+            }
         }
+    }
+    for (name, who) in [("", ""), ("\x1b[2Jann", ", ·[2Jann,")] {
+        let lines = format!("time,key\n{}1,b\n9,c\n", times(5, &format!("0,{name}\n")));
+        let output = run(&["tune", "--no-spread"], lines.as_bytes());
+        let says = format!("so the fastest one{who} sets the limit, and without it 2 would do; ");
+        assert!(text(&output.stdout).contains(&says), "{}", text(&output.stdout));
     }
 }
 

@@ -5,7 +5,7 @@ use super::plateau::Plateau;
 use super::rows::{LimitRow, rows};
 use super::{Choices, TableOrder};
 use crate::tune::{
-    Advice, Clients, Curve, Doubt, Frontier, Imported, LogClock, MarkedKeys, Measure, PERIODS,
+    Advice, Aim, Clients, Curve, Doubt, Frontier, Imported, LogClock, MarkedKeys, Measure, PERIODS,
     Part, Peak, Replay, advise, scale,
 };
 use ratescope::limit::any::AnyLimiter;
@@ -26,8 +26,8 @@ pub struct Analysis {
     pub(super) marked: Vec<usize>,
     /// The places of the clients to be stopped, in order.
     pub(super) to_stop: Vec<usize>,
-    /// The places of all clients without which the limit is chosen, in order: those to be stopped, and those left out
-    /// by the user.
+    /// The places of the clients without which the user has the limit chosen, in order: those to be stopped, and those
+    /// left out.
     aside: Vec<usize>,
     /// The marks that match no client.
     pub(super) unknown_marks: Vec<String>,
@@ -54,10 +54,10 @@ pub(super) struct Found {
     pub(super) fastest: Option<usize>,
     /// The highest levels of all clients, if the table is sorted by them.
     pub(super) peaks: Vec<Option<Peak>>,
-    /// The places of the clients far above all others.
-    outliers: Option<Vec<usize>>,
-    /// The limit without the outliers, if there are any; the outer `None` until it is known.
-    plateau: Option<Option<Plateau>>,
+    /// The places of all clients without which the limit is chosen, in order: also those far above all others. Empty
+    /// until these are known.
+    aside: Vec<usize>,
+    plateau: Option<Plateau>,
     frontier: Option<Frontier>,
     periods: Vec<(Span, Advice)>,
     /// The replay of the current row's limiter so far.
@@ -67,17 +67,18 @@ pub(super) struct Found {
 /// The stages, in this order. A stage whose answer is known ends at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
+    /// The clients far above all others.
+    Outliers,
     /// The visible curve, the limit that it recommends, and the rows of its table.
     Curve,
+    /// The limit with the outliers.
+    Plateau,
     /// The refusals of the limit in force: a user who moves the limit waits for them.
     Replay,
     /// The refusals of today's limit.
     Today,
     /// The highest levels, if the table is sorted by them.
     Peaks,
-    Outliers,
-    /// The limit without the outliers, and its refusals.
-    Plateau,
     Frontier,
     Periods,
     /// The refusals of each row.
@@ -103,7 +104,7 @@ impl Analysis {
             curves: Curves::default(),
             replay: None,
             today: None,
-            stage: Stage::Curve,
+            stage: Stage::Outliers,
             found: Found::default(),
             log,
         };
@@ -160,7 +161,7 @@ impl Analysis {
 
     /// Drops the answer. The curves and the replays stay, for questions with the same limiters.
     fn clear(&mut self) {
-        self.stage = Stage::Curve;
+        self.stage = Stage::Outliers;
         self.found = Found::default();
     }
 
@@ -168,12 +169,12 @@ impl Analysis {
     /// nothing is left to do.
     pub fn step(&mut self, budget: u64) -> bool {
         let (is_found, next) = match self.stage {
-            Stage::Curve => (self.find_curve(budget), Stage::Replay),
+            Stage::Outliers => (self.find_outliers(budget), Stage::Curve),
+            Stage::Curve => (self.find_curve(budget), Stage::Plateau),
+            Stage::Plateau => (self.find_plateau(budget), Stage::Replay),
             Stage::Replay => (self.replay(budget), Stage::Today),
             Stage::Today => (self.replay_today(budget), Stage::Peaks),
-            Stage::Peaks => (self.find_peaks(), Stage::Outliers),
-            Stage::Outliers => (self.find_outliers(budget), Stage::Plateau),
-            Stage::Plateau => (self.find_plateau(budget), Stage::Frontier),
+            Stage::Peaks => (self.find_peaks(), Stage::Frontier),
             Stage::Frontier => (self.find_frontier(budget), Stage::Periods),
             Stage::Periods => (self.find_periods(budget), Stage::Rows),
             Stage::Rows => (self.count_rows(budget), Stage::Done),
@@ -196,7 +197,7 @@ impl Analysis {
             return false;
         };
         let Some(curve) = self.curve(measure, budget) else { return false };
-        let advice = advise(&curve, &self.choices.aim);
+        let advice = advise(&curve, &self.aim());
         self.found.rows = rows(&curve, &advice, &self.choices);
         self.found.fastest = self.deciding(&curve, &advice);
         self.found.shown = Some((curve, advice));
@@ -238,55 +239,52 @@ impl Analysis {
     }
 
     fn find_outliers(&mut self, budget: u64) -> bool {
-        if self.found.outliers.is_some() {
-            return true;
+        let mut aside = self.aside.clone();
+        // Failed logins have no others to be far above of: most of their clients are attackers.
+        if self.aim() != Aim::Mistakes {
+            let curve = self.marked_curves(&[self.measure_of_outliers()], &aside, budget);
+            let Some(curve) = curve.and_then(|mut curves| curves.pop()) else { return false };
+            let is_free = |place: usize| {
+                [&self.aside, &self.marked].iter().all(|some| some.binary_search(&place).is_err())
+            };
+            aside.extend(curve.outliers(&self.log.summary.clients, self.cut, is_free));
+            aside.sort_unstable();
         }
-        let Some(curve) = self.curve(self.measure_of_outliers(), budget) else { return false };
-        let is_free = |place: usize| {
-            [&self.aside, &self.marked].iter().all(|some| some.binary_search(&place).is_err())
-        };
-        self.found.outliers = Some(curve.outliers(&self.log.summary.clients, self.cut, is_free));
+        self.found.aside = aside;
         true
     }
 
+    /// Finds the limit with the outliers, if the recommended limit refuses them something.
     fn find_plateau(&mut self, budget: u64) -> bool {
-        if self.found.plateau.is_none() {
-            self.found.plateau = self.without_outliers(budget);
+        let Some((curve, advice)) = &self.found.shown else { return true };
+        let is_refused = |place: &usize| {
+            let peak = curve.measure.peak(self.clients().moments(*place));
+            let over = curve.measure.over();
+            peak.zip(advice.limit).is_some_and(|(peak, limit)| over.is_over(peak.level, limit))
+        };
+        let is_outlier = |place: &&usize| self.aside.binary_search(place).is_err();
+        let outliers = self.found.aside.iter().filter(is_outlier);
+        let outliers: Vec<usize> = outliers.copied().filter(is_refused).collect();
+        let lower = advice.limit.and_then(|limit| self.choices.limiter(curve.measure, limit));
+        if outliers.is_empty() || lower.is_none() {
+            return true;
         }
-        let Some(plateau) = &mut self.found.plateau else { return false };
-        let replay = plateau.as_mut().map(|plateau| &mut plateau.replay);
-        advance(replay, &self.log.summary.clients, budget)
-    }
-
-    /// The limit without the outliers, if there are any and it differs from the limit with them; the outer `None` if a
-    /// curve is missing.
-    fn without_outliers(&mut self, budget: u64) -> Option<Option<Plateau>> {
-        let outliers = self.found.outliers.clone()?;
-        if outliers.is_empty() {
-            return Some(None);
-        }
-        let mut aside: Vec<usize> = self.aside.iter().chain(&outliers).copied().collect();
-        aside.sort_unstable();
+        let aside = self.aside.clone();
         let mut frontier = None;
         if self.choices.by.is_none() && self.choices.rate.is_none() {
-            let curves = self.marked_curves(&Frontier::measures(), &aside, budget)?;
+            let curves = self.marked_curves(&Frontier::measures(), &aside, budget);
+            let Some(curves) = curves else { return false };
             frontier = Some(self.new_frontier(&curves));
         }
-        let Some(measure) = self.choices.measure(frontier.as_ref()) else { return Some(None) };
-        let curve = self.marked_curves(&[measure], &aside, budget)?.pop()?;
-        let limit = advise(&curve, &self.choices.aim).limit;
-        let limiter = limit.and_then(|limit| self.choices.limiter(measure, limit));
-        let (all, advice) = self.found.shown.as_ref()?;
-        let upper = advice.limit.and_then(|limit| self.choices.limiter(all.measure, limit));
-        let upper = upper.filter(|upper| limiter.as_ref() != Some(upper));
-        let plateau =
-            limiter.zip(upper).zip(advice.limit).map(|((limiter, upper), limit)| Plateau {
-                outliers,
-                upper,
-                upper_touches: all.touched(limit),
-                replay: self.begin_replay(limiter),
-            });
-        Some(plateau)
+        let Some(measure) = self.choices.measure(frontier.as_ref()) else { return true };
+        let curve = self.marked_curves(&[measure], &aside, budget);
+        let Some(curve) = curve.and_then(|mut curves| curves.pop()) else { return false };
+        let limit = advise(&curve, &self.aim()).limit;
+        let upper = limit.and_then(|limit| self.choices.limiter(measure, limit));
+        let touches = limit.map_or(0, |limit| curve.touched(limit));
+        self.found.plateau = (upper != lower)
+            .then_some(Plateau { outliers, upper: upper.map(|upper| (upper, touches)) });
+        true
     }
 
     fn find_frontier(&mut self, budget: u64) -> bool {
@@ -299,7 +297,7 @@ impl Analysis {
 
     fn new_frontier(&self, curves: &[Curve]) -> Frontier {
         let part = curves.first().map_or(Part::Whole, Curve::learned_from);
-        Frontier::new(curves, &self.choices.aim, part)
+        Frontier::new(curves, &self.aim(), part)
     }
 
     fn find_periods(&mut self, budget: u64) -> bool {
@@ -307,7 +305,7 @@ impl Analysis {
             let (periods, measures): (Vec<Span>, Vec<Measure>) =
                 self.measures().into_iter().unzip();
             let Some(curves) = self.question_curves(&measures, budget) else { return false };
-            let advice = curves.iter().map(|curve| advise(curve, &self.choices.aim));
+            let advice = curves.iter().map(|curve| advise(curve, &self.aim()));
             self.found.periods = periods.into_iter().zip(advice).collect();
         }
         true
@@ -353,9 +351,9 @@ impl Analysis {
         self.question_curves(&[measure], budget)?.pop()
     }
 
-    /// As [`marked_curves`](Self::marked_curves), with the marks of this question.
+    /// As [`marked_curves`](Self::marked_curves), without the clients without which the limit is chosen.
     fn question_curves(&mut self, measures: &[Measure], budget: u64) -> Option<Vec<Curve>> {
-        let aside = self.aside.clone();
+        let aside = self.found.aside.clone();
         self.marked_curves(measures, &aside, budget)
     }
 
@@ -387,22 +385,25 @@ impl Analysis {
 
     /// The client that decides the limit: the fastest, if none may be refused.
     fn deciding(&self, curve: &Curve, advice: &Advice) -> Option<usize> {
-        let is_one = |doubt: &Doubt| matches!(doubt, Doubt::FewClients(2..));
+        let is_one = |doubt: &Doubt| matches!(doubt, Doubt::Fastest { .. });
         let limit = advice.limit.filter(|_| advice.doubts.iter().any(is_one))?;
         let below = scale::nice().take_while(|below| *below < limit).last().unwrap_or(0.0);
-        curve.fastest(&self.log.summary.clients, self.cut, below, &self.aside)
+        curve.fastest(&self.log.summary.clients, self.cut, below, &self.found.aside)
     }
 
-    /// Tells whether the limit in force and the limit of a [plateau](Self::plateau) are known, with all their refusals.
+    /// Tells whether the limit in force is known, with all its refusals.
     pub fn is_decided(&self) -> bool {
-        self.stage > Stage::Plateau && self.replay.is_some()
+        self.stage > Stage::Replay && self.replay.is_some()
     }
 
-    /// The limit without the clients far above all others, once it is known and counted; `None` without such clients,
-    /// or if it refuses them nothing.
+    /// The clients far above all others, which the recommended limit stops; `None` without such clients.
     pub fn plateau(&self) -> Option<&Plateau> {
-        let plateau = self.found.plateau.as_ref()?.as_ref()?;
-        (plateau.replay.is_done() && plateau.replay.refused() > 0).then_some(plateau)
+        self.found.plateau.as_ref()
+    }
+
+    /// The goal of the limit.
+    pub fn aim(&self) -> Aim {
+        self.choices.aim(&self.log)
     }
 
     /// The choices in force.

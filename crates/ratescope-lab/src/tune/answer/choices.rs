@@ -4,8 +4,9 @@ use super::{TableOrder, Today};
 use crate::compare::beside;
 use crate::run::settings::{decimal, or, span};
 use crate::run::{Setting, changed, decoded, find, listed, names, setting};
+use crate::tune::advice::UNTOUCHED;
 use crate::tune::read::{OPEN, open, or_open};
-use crate::tune::{Aim, Burst, Frontier, Measure, Metric, ReadOptions};
+use crate::tune::{Aim, Burst, Frontier, Imported, Measure, Metric, ReadOptions};
 use core::fmt;
 use core::str::FromStr;
 use ratescope::internal::{number, parts};
@@ -33,8 +34,8 @@ pub struct Choices {
     pub period: Span,
     /// The rate at which a bucket drains; `None` for the tightest rate for the period.
     pub rate: Option<Rate>,
-    /// The share of the clients to leave alone.
-    pub aim: Aim,
+    /// The share of the clients to leave alone, from 0 to 1; `None` for the usual [aim](Self::aim).
+    pub untouched: Option<f64>,
     /// The limit; `None` for the recommended limit.
     pub limit: Option<f64>,
     /// The limit that is in force today, to compare with.
@@ -51,7 +52,7 @@ impl Default for Choices {
             by: None,
             period: Span::minutes(1),
             rate: None,
-            aim: Aim::default(),
+            untouched: None,
             limit: None,
             today: None,
             order: TableOrder::default(),
@@ -85,7 +86,7 @@ impl Choices {
         setting!("by", |s, text| s.limit_by(by(text)?), or(&s.by, BUCKET)),
         setting!("period", |s, text| s.limit_in(period(text)?), s.period),
         setting!("rate", |s, text| (s.rate, s.limit) = (open(text)?, None), or_open(&s.rate)),
-        setting!("untouched", |s, text| s.leave_alone(percentage(text)?), percents(&s.aim)),
+        setting!("untouched", |s, text| s.leave_alone(percentage(text)?), percents(s.untouched)),
         setting!("limit", |s| s.limit, limit, or_open),
         setting!("today", |s, text| s.today = open(text)?, or(&s.today, "")),
         setting!("order", |s| s.order, str::parse),
@@ -141,7 +142,7 @@ impl Choices {
     }
 
     fn leave_alone(&mut self, untouched: f64) {
-        self.aim = Aim { untouched };
+        self.untouched = Some(untouched);
         self.limit = None;
     }
 
@@ -150,6 +151,15 @@ impl Choices {
             self.by = by;
             self.rate = None;
             self.limit = None;
+        }
+    }
+
+    /// The goal of the limit: as chosen, or the usual goal for the events of the log.
+    pub fn aim(&self, log: &Imported) -> Aim {
+        match self.untouched {
+            Some(untouched) => Aim::Untouched(untouched),
+            None if log.are_failures() => Aim::Mistakes,
+            None => Aim::default(),
         }
     }
 
@@ -250,8 +260,8 @@ fn period(text: &str) -> Result<Span, ParseError> {
 }
 
 /// The share as a percentage, without digits from rounding.
-fn percents(aim: &Aim) -> f64 {
-    libm::round(aim.untouched * 1e10) / 1e8
+fn percents(untouched: Option<f64>) -> f64 {
+    libm::round(untouched.unwrap_or(UNTOUCHED) * 1e10) / 1e8
 }
 
 fn limit(text: &str) -> Result<Option<f64>, ParseError> {

@@ -1,65 +1,57 @@
-//! The limit that stops the clients far above all others, beside the limit that leaves them alone.
+//! The clients far above all others: the recommended limit stops them, and another would not.
 
 use super::Analysis;
 use super::in_words::briefly;
-use super::report::one;
-use crate::tune::{RefusedClient, Replay, Share, Summary};
+use crate::tune::Summary;
 use ratescope::internal::{grouped, plural};
 use ratescope::limit::any::AnyLimiter;
 
-/// A limit chosen without the [outliers](crate::tune::outliers), and the limit chosen with them.
-#[derive(Clone, Debug)]
+/// The [outliers](crate::tune::outliers), without which the recommended limit is chosen, and the limit with them.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plateau {
     /// The places of the outliers.
     pub outliers: Vec<usize>,
-    pub(super) upper: AnyLimiter,
-    pub(super) upper_touches: u64,
-    pub(super) replay: Replay,
+    /// The limit with the outliers, and the number of clients that it touches; `None` if there is none.
+    pub upper: Option<(AnyLimiter, u64)>,
 }
 
 /// The most clients that a sentence names.
 const NAMED: usize = 3;
 
 impl Plateau {
-    /// The limit without the outliers.
-    pub fn limiter(&self) -> &AnyLimiter {
-        self.replay.limiter()
-    }
-
-    /// The number of requests that it refuses.
-    pub fn refused(&self) -> u64 {
-        self.replay.refused()
-    }
-
-    /// Both limits in two sentences, as in "8 a minute leaves 40 of 41 clients alone and
-    /// refuses 392 mails, all of 203.0.113.9; 50 a minute refuses nobody."
+    /// Why the limit is not higher, in two sentences, as in "203.0.113.9 came far faster than the 40 others, and was
+    /// left out when the limit was chosen. With it, the limit would be 50 a minute, which refuses nobody."
     pub fn sentence(&self, analysis: &Analysis) -> String {
-        let Plateau { upper, upper_touches, replay, .. } = self;
-        let noun = one(analysis.imported().events());
-        let Share { touched, clients } = replay.touched(analysis.clients());
-        let refused = replay.refused();
-        let who = names(&analysis.imported().summary, &replay.most_refused(usize::MAX));
-        let above = match upper_touches {
-            0 => "nobody".to_owned(),
-            n => format!("something to {} client{}", grouped(*n), plural(*n)),
+        let others = analysis.clients().clients().saturating_sub(self.outliers.len() as u64);
+        let others = match others {
+            1 => "the other one".to_owned(),
+            n => format!("the {} others", grouped(n)),
+        };
+        let who = names(&analysis.imported().summary, &self.outliers);
+        let (was, them) = if self.outliers.len() == 1 { ("was", "it") } else { ("were", "them") };
+        let upper = match &self.upper {
+            None => "there would be no limit".to_owned(),
+            Some((upper, 0)) => {
+                format!("the limit would be {}, which refuses nobody", briefly(upper))
+            }
+            Some((upper, n)) => format!(
+                "the limit would be {}, which refuses something to {} client{}",
+                briefly(upper),
+                grouped(*n),
+                plural(*n)
+            ),
         };
         format!(
-            "{} leaves {} of {} clients alone and refuses {} {noun}{}, all of {who}; {} refuses {above}.",
-            briefly(replay.limiter()),
-            grouped(clients - touched.min(clients)),
-            grouped(clients),
-            grouped(refused),
-            plural(refused),
-            briefly(upper),
+            "{who} came far faster than {others}, and {was} left out when the limit was chosen. With {them}, \
+             {upper}."
         )
     }
 }
 
-/// The names of clients, the most refused first.
-fn names(summary: &Summary, most: &[RefusedClient]) -> String {
-    let name = |client: &RefusedClient| summary.name(client.place);
-    let (first, rest) = most.split_at(most.len().min(NAMED));
-    let mut names: Vec<String> = first.iter().map(name).collect();
+/// The names of clients.
+fn names(summary: &Summary, places: &[usize]) -> String {
+    let (first, rest) = places.split_at(places.len().min(NAMED));
+    let mut names: Vec<String> = first.iter().map(|place| summary.name(*place)).collect();
     match rest.len() {
         0 => {}
         1 => names.push("1 other".to_owned()),

@@ -2,7 +2,7 @@
 
 use super::Analysis;
 use super::in_words::in_words;
-use crate::tune::{Clients, Doubt, Imported, RefusedClient, Summary, percent};
+use crate::tune::{Aim, Clients, Doubt, Imported, RefusedClient, Summary, percent};
 use ratescope::address::{is_internal, parse};
 use ratescope::internal::{grouped, plural};
 use ratescope_log::{Corrections, LogShape};
@@ -24,6 +24,8 @@ pub struct Report {
     pub headline: String,
     /// The headline is final.
     pub done: bool,
+    /// The goal of the recommended limit if it is an unusual one; otherwise empty.
+    pub aim: String,
     /// The refusals of today's limit; empty until they are known.
     pub today: String,
     /// The clients that the recommended limit touches, in the part of the log that chose it and in the part that checks
@@ -68,6 +70,7 @@ impl Report {
             unread: unread(log),
             room: room(clients),
             headline,
+            aim: aim(analysis).to_owned(),
             today: today(analysis).unwrap_or_default(),
             plateau: analysis.plateau().map_or(String::new(), |plateau| plateau.sentence(analysis)),
             stops: stops(analysis, STOPPED),
@@ -77,7 +80,7 @@ impl Report {
         if let Some((_, advice)) = analysis.shown() {
             let named = |place: &usize| !clients.key(*place).is_empty();
             let fastest = analysis.found.fastest.filter(named).map(|place| log.summary.name(place));
-            let but = |doubt: &Doubt| format!("But: {}.", doubt.naming(fastest.as_deref()));
+            let but = |doubt: &Doubt| format!("But {}.", doubt.naming(fastest.as_deref()));
             report.doubts = advice.doubts.iter().map(but).collect();
             report.learned = learned(analysis).unwrap_or_default();
         }
@@ -276,7 +279,27 @@ fn today(analysis: &Analysis) -> Option<String> {
     let noun = one(analysis.imported().events());
     let limiter = replay.limiter();
     let does = replay.describe(&analysis.imported().summary, noun);
-    Some(format!("Today, {limiter} {does}."))
+    let warning = analysis.replayed().filter(|chosen| chosen.is_done()).and_then(|chosen| {
+        is_looser(chosen.refused(), replay.refused(), analysis.imported().events())
+    });
+    Some(format!("Today, {limiter} {does}.{}", warning.unwrap_or_default()))
+}
+
+/// A warning that a limit refuses fewer events of the log than today's limit.
+pub fn is_looser(refused: u64, refused_today: u64, events: &str) -> Option<String> {
+    let more = refused_today.checked_sub(refused).filter(|more| *more > 0)?;
+    let (n, s) = (grouped(more), plural(more));
+    Some(format!(" The new limit is looser: {n} more {}{s} would pass.", one(events)))
+}
+
+fn aim(analysis: &Analysis) -> &'static str {
+    match analysis.aim() {
+        Aim::Mistakes => {
+            "Each line is a failed login, so the limit is not the one that leaves most clients alone, but the smallest \
+             that people who mistype stay below: three in a row pass."
+        }
+        Aim::Untouched(_) => "",
+    }
 }
 
 fn learned(analysis: &Analysis) -> Option<String> {

@@ -10,6 +10,7 @@ use memchr::memrchr;
 use ratescope::event::Event;
 use ratescope::policy::Per;
 use ratescope::text::ParseError;
+use ratescope::time::Span;
 use ratescope_config::Target;
 use ratescope_log::{
     Corrections, Cost, Counts, Format, HELD, LogShape, NOUNS, Names, Pieces, Proposal, Reader,
@@ -61,6 +62,16 @@ impl Imported {
         NOUNS.iter().find(|noun| *noun == word).unwrap_or(&"requests")
     }
 
+    /// Each event is a failed login.
+    pub fn are_failures(&self) -> bool {
+        self.events() == FAILED_LOGINS
+    }
+
+    /// The period in which such events are usually counted: that of fail2ban for failed logins, and otherwise a minute.
+    pub fn usual_period(&self) -> Span {
+        if self.are_failures() { Span::minutes(10) } else { Span::minutes(1) }
+    }
+
     /// The formats, for a person.
     pub fn formats(&self) -> &[String] {
         &self.summary.origin.formats
@@ -71,7 +82,7 @@ impl Imported {
     pub fn usual_server(&self) -> Option<Target> {
         match (self.shape.as_ref().map(LogShape::format), self.events()) {
             (Some(Format::Exim), _) | (None, "mails" | "refusals") => Some(Target::Exim),
-            (Some(Format::Syslog), _) | (None, "failed logins" | "messages") => {
+            (Some(Format::Syslog), _) | (None, FAILED_LOGINS | "messages") => {
                 Some(Target::Fail2ban)
             }
             _ => None,
@@ -112,6 +123,9 @@ impl Imported {
         Ok(())
     }
 }
+
+/// The word for failed logins, one of [`NOUNS`].
+const FAILED_LOGINS: &str = "failed logins";
 
 /// Reads logs, one after the other. [`read`](Self::read) reads a whole log on all processors. For a log in pieces, call
 /// [`feed`](Self::feed) and [`end`](Self::end).

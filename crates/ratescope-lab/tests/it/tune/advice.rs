@@ -101,8 +101,47 @@ fn too_little_to_say() {
     }
     let advice = advice(&clients);
     assert_eq!(advice.limit, Some(1.0));
-    assert_eq!(
-        advice.doubts,
-        [Doubt::FewClients(20), Doubt::ShortLog(Span::seconds(19)), Doubt::AllAlike]
-    );
+    assert_eq!(advice.doubts, [Doubt::ShortLog(Span::seconds(19)), Doubt::AllAlike]);
+}
+
+/// That all clients count is no doubt as long as the fastest is not much faster than the next.
+#[test]
+fn the_fastest_of_few_clients() {
+    let minute = Span::minutes(1);
+    for (counts, doubts) in [
+        (&[7, 3, 1][..], vec![Doubt::Fastest { untouched: 0.999, clients: 3, without: 3.0 }]),
+        (&[7, 4, 1], vec![]),
+        (&[7, 7, 1], vec![]),
+        (&[7], vec![Doubt::OneClient]),
+    ] {
+        let mut clients = Clients::new(Room::default());
+        for (key, count) in counts.iter().enumerate() {
+            (0..*count).for_each(|_| clients.add(&key.to_string(), Time::ZERO, 1.0));
+            clients.add(&key.to_string(), Time::from_micros(3_600_000_000), 1.0);
+        }
+        let curve = Curve::of(&clients, Measure::SlidingLog(minute), None);
+        assert_eq!(advise(&curve, &Aim::default()).doubts, doubts, "{counts:?}");
+    }
+}
+
+/// Where each event is a failed login, the limit lets a person mistype three times, whoever else is in the log.
+#[test]
+fn failed_logins() {
+    let mut clients = Clients::new(Room::default());
+    for attacker in 0..50 {
+        (0..20).for_each(|i| {
+            clients.add(&attacker.to_string(), Time::from_micros(i * 1_000_000), 1.0)
+        });
+    }
+    let ten = Span::minutes(10);
+    for (measure, limit, touched) in [
+        (Measure::Fail2ban(ten, ten), 4.0, 50),
+        (Measure::SlidingLog(ten), 3.0, 50),
+        (Measure::Exim(ten), 3.0, 50),
+        (Measure::Bucket("1/1m".parse().unwrap()), 3.0, 50),
+        (Measure::Bucket("1/1s".parse().unwrap()), 3.0, 0),
+    ] {
+        let advice = advise(&Curve::of(&clients, measure, None), &Aim::Mistakes);
+        assert_eq!((advice.limit, advice.learned.touched), (Some(limit), touched), "{measure}");
+    }
 }
