@@ -80,8 +80,10 @@
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![warn(clippy::disallowed_methods)] // clippy.toml says which, and why.
 
+mod only;
 mod read;
 mod write;
 
+pub use only::{Filter, Is, Only, Test};
 pub use read::{Config, Error, Found, LONGEST, Remark, is_configuration, read, read_named};
 pub use write::{Addresses, CannotSay, Configuration, Target};

@@ -17,7 +17,7 @@ mod traefik;
 mod tree;
 mod words;
 
-use crate::{Addresses, Target};
+use crate::{Addresses, Only, Target};
 use core::fmt;
 use ratescope::internal::shown;
 use ratescope::limit::any::AnyLimiter;
@@ -52,6 +52,8 @@ pub struct Config {
     /// The parts that were not understood, and the differences between a limit and the limiter that is tried in its
     /// place.
     pub remarks: Vec<Remark>,
+    /// What the server itself refuses: then no limit is in force.
+    refused: Vec<Remark>,
 }
 
 /// A limit in a configuration.
@@ -68,6 +70,8 @@ pub struct Found {
     pub addresses: Addresses,
     /// The requests that it is for, if not all: a server, a location or a condition, in the words of the text.
     pub scope: Option<String>,
+    /// The same, as a test of an event's fields.
+    pub only: Only,
 }
 
 impl Found {
@@ -163,9 +167,17 @@ pub fn read_named(text: &str, names: &[String]) -> Result<Config, Error> {
             return Err(whole(format!("limits of several servers: {servers}; give those of one")));
         }
     };
-    let mut config =
-        Config { target, found: Vec::new(), addresses: Addresses::default(), remarks: Vec::new() };
+    let mut config = Config {
+        target,
+        found: Vec::new(),
+        addresses: Addresses::default(),
+        remarks: Vec::new(),
+        refused: Vec::new(),
+    };
     read_for(target, text, &mut config).map_err(|remark| Error(vec![remark]))?;
+    if !config.refused.is_empty() {
+        return Err(Error(config.refused));
+    }
     config.choose(names).map_err(whole)?;
     config.finish();
     if !config.found.is_empty() {
@@ -192,6 +204,19 @@ impl Config {
 
     fn remark(&mut self, line: usize, text: impl Into<String>) {
         self.remarks.push(Remark { line, text: text.into() });
+    }
+
+    /// Says that the server refuses the configuration for this.
+    fn refuse(&mut self, line: usize, why: impl fmt::Display) {
+        if self.refused.len() < MOST {
+            let text = format!("{why}, which {} refuses", self.target.title());
+            self.refused.push(Remark { line, text });
+        }
+    }
+
+    /// Says that something else refuses, too.
+    fn beside(&mut self, line: usize, what: &str) {
+        self.remark(line, format!("{what} refuses, too, and is not tried"));
     }
 
     /// Adds a limit, or a remark that says why it can't be read.
@@ -238,7 +263,8 @@ impl Config {
         self.remarks.truncate(MOST);
         self.addresses.forwarded |= self.found.iter().any(|found| found.addresses.forwarded);
         if let Some(first) = self.found.iter().find(|found| found.is_by_address()) {
-            self.addresses.ipv6_prefix = first.addresses.ipv6_prefix;
+            let forwarded = self.addresses.forwarded;
+            self.addresses = Addresses { forwarded, ..first.addresses };
         }
     }
 }
@@ -253,7 +279,7 @@ fn limit(limiter: &str, fields: &[String]) -> Result<Limit, String> {
 }
 
 /// The parts of a scope as one text, cut if it is long; `None` without parts.
-fn scope(parts: impl IntoIterator<Item: AsRef<str>>, between: &str) -> Option<String> {
+pub(crate) fn scope(parts: impl IntoIterator<Item: AsRef<str>>, between: &str) -> Option<String> {
     let mut scope = String::new();
     for part in parts {
         if scope.len() > SCOPE {
@@ -269,7 +295,7 @@ fn scope(parts: impl IntoIterator<Item: AsRef<str>>, between: &str) -> Option<St
 }
 
 /// A word of the text, for a remark.
-fn said(word: &str) -> String {
+pub(crate) fn said(word: &str) -> String {
     shown(word, ECHO)
 }
 

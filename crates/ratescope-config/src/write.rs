@@ -64,6 +64,8 @@ pub struct Configuration {
 /// How a server should count the addresses of clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
+    /// The length in bits of the prefix that IPv4 addresses of one client share.
+    pub ipv4_prefix: u8,
     /// The length in bits of the prefix that IPv6 addresses of one client share; with 128 each address is
     /// a client of its own.
     pub ipv6_prefix: u8,
@@ -74,7 +76,7 @@ pub struct Addresses {
 /// Each peer is a client of its own, without proxies.
 impl Default for Addresses {
     fn default() -> Self {
-        Addresses { ipv6_prefix: 128, forwarded: false }
+        Addresses { ipv4_prefix: 32, ipv6_prefix: 128, forwarded: false }
     }
 }
 

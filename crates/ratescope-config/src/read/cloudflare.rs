@@ -4,7 +4,8 @@ use super::field::{header, ip, unknown};
 use super::tree::{documents, walk};
 use super::words::{has, lines, whole};
 use super::{Config, Found, Remark, limit, said};
-use crate::Addresses;
+use crate::only::{escape, network};
+use crate::{Addresses, Is, Only, Test};
 use ratescope::internal::yaml::Node;
 
 pub(super) fn is_known(text: &str) -> bool {
@@ -39,6 +40,12 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
                     "it counts what no cache answers; what is tried counts every event of the log",
                 );
             }
+            if rate.get("counting_expression").is_some_and(|text| !text.word().is_empty()) {
+                config.remark(
+                    rate.at.line,
+                    "it counts the requests of its counting_expression, and refuses others, too",
+                );
+            }
             if node.get("action").is_some_and(|action| action.word().contains("challenge")) {
                 config.remark(
                     rate.at.line,
@@ -61,9 +68,6 @@ fn rule(node: &Node, rate: &Node) -> Result<Found, String> {
     let word = |name: &str| {
         rate.get(name).map(Node::word).ok_or_else(|| format!("the rule has no {name}"))
     };
-    if rate.get("counting_expression").is_some_and(|text| !text.word().is_empty()) {
-        return Err("it counts by a counting_expression, which is not understood".to_owned());
-    }
     let count = whole(word("requests_per_period")?, "requests_per_period")?;
     let secs = whole(word("period")?, "period")?;
     let keys = rate.get("characteristics").map_or(&[][..], Node::items);
@@ -71,13 +75,118 @@ fn rule(node: &Node, rate: &Node) -> Result<Found, String> {
     let fields = fields.collect::<Result<Vec<String>, String>>()?;
     let text = |name: &str| node.get(name).map_or("", Node::word);
     let scope = Some(text("expression")).filter(|all| !["", "true"].contains(all));
+    let mut only = scope.map_or(Only::All, expression);
+    if rate.get("counting_expression").is_some_and(|text| !text.word().is_empty()) {
+        only.and(Only::Unknown("it counts by a counting_expression".to_owned()));
+    }
     Ok(Found {
         name: text("description").to_owned(),
         line: rate.at.line,
         limit: limit(&format!("sliding-counter {count}/{secs}s"), &fields)?,
         addresses: Addresses::default(),
         scope: super::scope(scope, ""),
+        only,
     })
+}
+
+/// The requests of an expression. Source: Cloudflare, "Rules language".
+fn expression(text: &str) -> Only {
+    Only::of(test(text, 0), &format!("no log tells when {} holds", said(text)))
+}
+
+/// How deep expressions may be nested, and how many may be joined.
+const DEEP: usize = 16;
+const JOINED: usize = 60;
+
+fn test(text: &str, depth: usize) -> Option<Test> {
+    let text = text.trim();
+    let joins: [(&str, fn(Vec<Test>) -> Test); 2] = [(" or ", Test::any), (" and ", Test::all)];
+    for (word, join) in joins {
+        let parts = split(text, word);
+        if parts.len() > 1 && parts.len() <= JOINED && depth < DEEP {
+            let tests = parts.into_iter().map(|part| test(part, depth + 1));
+            return tests.collect::<Option<Vec<_>>>().map(join);
+        }
+    }
+    if depth >= DEEP {
+        return None;
+    }
+    if let Some(text) = text.strip_prefix("not ").or(text.strip_prefix('!')) {
+        return test(text, depth + 1).map(Test::not);
+    }
+    match text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
+        Some(inner) => test(inner, depth + 1),
+        None => comparison(text),
+    }
+}
+
+/// The parts of an expression between a word that is not within quotes or parentheses.
+fn split<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
+    let mut parts = Vec::new();
+    let mut open = 0usize;
+    let mut is_quoted = false;
+    let mut begin = 0;
+    for (at, c) in text.char_indices() {
+        match c {
+            '"' => is_quoted = !is_quoted,
+            '(' | '{' if !is_quoted => open += 1,
+            ')' | '}' if !is_quoted => open = open.saturating_sub(1),
+            ' ' if !is_quoted && open == 0 && at >= begin && text[at..].starts_with(word) => {
+                parts.push(&text[begin..at]);
+                begin = at + word.len();
+            }
+            _ => {}
+        }
+    }
+    parts.push(&text[begin..]);
+    parts
+}
+
+/// A comparison such as `http.request.uri.path eq "/login"`.
+fn comparison(text: &str) -> Option<Test> {
+    let field = |name: &str| match name.trim() {
+        "ip.src" => Some("ip"),
+        "http.host" => Some("host"),
+        "http.request.uri.path" => Some("path"),
+        "http.request.method" => Some("method"),
+        _ => None,
+    };
+    let quoted = |text: &str| {
+        let text = text.trim().strip_prefix('"')?.strip_suffix('"')?;
+        (!text.contains(['"', '\\'])).then(|| text.to_owned())
+    };
+    for (name, begin, end) in [("starts_with(", "^", ""), ("ends_with(", "", "$")] {
+        if let Some(arguments) = text.strip_prefix(name) {
+            let (of, value) = arguments.strip_suffix(')')?.split_once(',')?;
+            let value = escape(&quoted(value)?);
+            return Some(Test::field(field(of)?, Is::Like(format!("{begin}{value}{end}"))));
+        }
+    }
+    let (name, rest) = text.split_once(' ')?;
+    let (sign, value) = rest.trim_start().split_once(' ')?;
+    let name = field(name)?;
+    match (sign, name) {
+        ("in", _) => {
+            let values = value.trim().strip_prefix('{')?.strip_suffix('}')?.split_whitespace();
+            let is = |value: &str| match name {
+                "ip" => network(value),
+                _ => Some(Is::Exactly(quoted(value)?)),
+            };
+            let tests = values.take(60).map(|value| Some(Test::field(name, is(value)?)));
+            Some(Test::Any(tests.collect::<Option<_>>()?))
+        }
+        ("eq" | "==", "ip") => Some(Test::field(name, network(value.trim())?)),
+        ("eq" | "==", _) => Some(Test::field(name, Is::Exactly(quoted(value)?))),
+        ("ne" | "!=", _) => Some(Test::field(name, Is::Exactly(quoted(value)?)).not()),
+        ("contains", _) => Some(Test::field(name, Is::Like(escape(&quoted(value)?)))),
+        ("matches" | "~", _) => Some(Test::field(name, Is::Like(quoted(value)?))),
+        ("wildcard", _) => {
+            let value = quoted(value)?;
+            let parts: Vec<String> = value.split('*').map(escape).collect();
+            Some(Test::field(name, Is::Like(format!("(?i)^{}$", parts.join(".*")))))
+        }
+        _ => None,
+    }
 }
 
 fn field(key: &str) -> Result<String, String> {

@@ -3,7 +3,8 @@
 use super::field::{header, ip};
 use super::words::{bits, has, lines};
 use super::{Config, Found, Remark, limit, said};
-use crate::Addresses;
+use crate::only::{escape, network};
+use crate::{Addresses, Is, Only, Test};
 use ratescope::policy::Limit;
 use ratescope::rules::{Rule, Rules, Step, Value};
 use std::collections::BTreeMap;
@@ -29,9 +30,10 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             |line: &str| Some(line.split_once(name)?.1.trim_matches([' ', '}', ':']).to_owned());
         lines(text, &[]).find_map(|(_, line)| of(line))
     };
-    let prefix = route("v6_prefix_mask_len").and_then(|prefix| bits(&prefix));
+    let prefix = |name| route(name).and_then(|prefix| bits(prefix.split(',').next()?));
     let addresses = Addresses {
-        ipv6_prefix: prefix.unwrap_or(128),
+        ipv4_prefix: prefix("v4_prefix_mask_len").filter(|bits| *bits <= 32).unwrap_or(32),
+        ipv6_prefix: prefix("v6_prefix_mask_len").unwrap_or(128),
         forwarded: route("xff_num_trusted_hops").is_some(),
     };
     let mut lists: BTreeMap<String, Vec<&Step>> = BTreeMap::new();
@@ -65,11 +67,54 @@ fn list(step: &Step, around: &[Step]) -> String {
 }
 
 /// The values of a key with rules of their own, if the last step of a rule is for all values.
-fn others(rule: &Rule, lists: &BTreeMap<String, Vec<&Step>>) -> Option<String> {
+fn others(rule: &Rule, lists: &BTreeMap<String, Vec<&Step>>) -> Option<(String, Only)> {
     let (last, around) = rule.path().split_last()?;
     let all = lists.get(&list(last, around)).filter(|_| last.value == Value::Any)?;
-    let others = all.iter().filter(|step| step.value != Value::Any).map(ToString::to_string);
-    super::scope(others, " ").map(|others| format!("all but {others}"))
+    let others = || all.iter().filter(|step| step.value != Value::Any);
+    let words = super::scope(others().map(ToString::to_string), " ")?;
+    let words = format!("all but {words}");
+    if others().nth(MOST).is_some() {
+        let only = Only::Unknown(format!("more than {MOST} values have rules of their own"));
+        return Some((words, only));
+    }
+    let mut only = Only::All;
+    for step in others() {
+        only.and(match self::only(step) {
+            Only::Fields(test) => test.not().into(),
+            other => other,
+        });
+    }
+    Some((words, only))
+}
+
+/// The most values of a key by which events are told apart.
+const MOST: usize = 60;
+
+/// The events that have the value of a step.
+fn only(step: &Step) -> Only {
+    let field = field(&step.key);
+    match &step.value {
+        Value::Any => Only::All,
+        Value::Is(value) => Test::field(&field, Is::Exactly(value.clone())).into(),
+        Value::Like(pattern) => {
+            let parts: Vec<String> = pattern.as_str().split('*').map(escape).collect();
+            Test::field(&field, Is::Like(format!("^{}$", parts.join(".*")))).into()
+        }
+        Value::Within(networks) => {
+            let networks = networks.to_string();
+            let tests = networks.split(',').map(|it| network(it.trim()));
+            let tests = tests.map(|is| Some(Test::field(&field, is?))).collect::<Option<Vec<_>>>();
+            Only::of(tests.map(Test::any), &format!("no log tells when {step} holds"))
+        }
+    }
+}
+
+/// The field of a log for a key.
+fn field(key: &str) -> String {
+    match key {
+        "remote_address" | "masked_remote_address" => ip(),
+        key => header(key),
+    }
 }
 
 fn found(
@@ -80,23 +125,27 @@ fn found(
 ) -> Result<Found, String> {
     let mut name = String::new();
     let mut scope = Vec::new();
+    let mut only = Only::All;
     for step in rule.path() {
+        if step.key != "generic_key" {
+            only.and(self::only(step));
+        }
         match &step.value {
             Value::Any => {}
             Value::Is(value) if step.key == "generic_key" => name = value.clone(),
             _ => scope.push(step.to_string()),
         }
     }
-    scope.extend(others(rule, lists));
+    if let Some((others, left_out)) = others(rule, lists) {
+        scope.push(others);
+        only.and(left_out);
+    }
     let fixed = |key: &str| {
         rule.path().iter().any(|step| step.key == key && matches!(step.value, Value::Is(_)))
     };
-    let fields = read.per.fields().iter().filter(|key| !fixed(key)).map(|key| match key.as_str() {
-        "remote_address" | "masked_remote_address" => ip(),
-        key => header(key),
-    });
-    let fields: Vec<String> = fields.collect();
+    let fields = read.per.fields().iter().filter(|key| !fixed(key));
+    let fields: Vec<String> = fields.map(|key| field(key)).collect();
     let scope = super::scope(&scope, ", ");
     let limit = limit(&read.limiter.to_string(), &fields)?;
-    Ok(Found { name, line: rule.line(), limit, addresses, scope })
+    Ok(Found { name, line: rule.line(), limit, addresses, scope, only })
 }

@@ -3,7 +3,7 @@
 use super::{Config, Found, said, scope};
 
 /// The rules of a list so far. The first whose conditions hold decides.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Earlier {
     some: Vec<String>,
     /// How many more there are.

@@ -4,9 +4,10 @@
 
 use super::field::{header, ip, unknown};
 use super::tree::{any, any_below, documents, walk};
-use super::words::{GO, bits, has, span, whole};
+use super::words::{Units, bits, has, span, whole};
 use super::{Config, Found, Remark, limit, said};
-use crate::Addresses;
+use crate::only::host;
+use crate::{Addresses, Is, Only, Test};
 use ratescope::internal::yaml::{Kind, Node};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,8 +57,14 @@ const NO_LIMIT: &str = "4294967295";
 struct Actions<'a> {
     /// The names of headers by the keys of descriptors.
     headers: BTreeMap<&'a str, BTreeSet<&'a str>>,
-    ipv6_prefix: Option<u8>,
+    masks: Option<(u8, u8)>,
 }
+
+/// The spans of JSON for protocol buffers.
+const SECONDS: Units = &[("s", 1.0)];
+
+/// The shortest interval of a bucket.
+const SHORTEST: f64 = 0.05;
 
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let mut roots = documents(text)?;
@@ -72,8 +79,10 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
                 }
             }
             if let Some(action) = node.get("masked_remote_address") {
-                let prefix = action.get("v6_prefix_mask_len").map_or("128", Node::word);
-                actions.ipv6_prefix = bits(prefix);
+                let mask = |name, all| action.get(name).map_or(all, Node::word);
+                let masks = bits(mask("v4_prefix_mask_len", "32"));
+                let masks = masks.zip(bits(mask("v6_prefix_mask_len", "128")));
+                actions.masks = masks.filter(|(ipv4, _)| *ipv4 <= 32);
             }
             if node.get("xff_num_trusted_hops").is_some_and(|hops| hops.word() != "0") {
                 config.addresses.forwarded = true;
@@ -82,7 +91,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     }
     let is_replaced = roots.iter().any(|root| any(root, &|node| own(node).is_some()));
     for root in &roots {
-        level(root, &mut Vec::new(), is_replaced, &actions, config);
+        level(root, &mut Place::default(), is_replaced, &actions, config);
     }
     Ok(())
 }
@@ -97,22 +106,50 @@ fn own(node: &Node) -> Option<&Node> {
     filters.iter().find(of).map(|(_, filter)| filter)
 }
 
+/// The requests that reach a node: in words, and as a test.
+#[derive(Clone, Default)]
+struct Place {
+    words: Vec<String>,
+    only: Only,
+}
+
+/// What refuses beside these buckets, by its type.
+const BESIDE: [(&str, &str); 4] = [
+    ("filters.network.connection_limit", "connection_limit"),
+    ("filters.http.admission_control", "admission_control"),
+    ("filters.http.ratelimit.", "the rate limit service"),
+    ("filters.http.rate_limit_quota", "rate_limit_quota"),
+];
+
 /// Reads the filters within a node. `around` describes the requests that reach it. `is_replaced` says whether some of
 /// them have a configuration of their own.
 fn level(
     node: &Node,
-    around: &mut Vec<String>,
+    around: &mut Place,
     is_replaced: bool,
     actions: &Actions<'_>,
     config: &mut Config,
 ) {
-    let depth = around.len();
-    around.extend(place(node));
+    let depth = around.words.len();
+    let outer = around.only.clone();
+    if let Some((words, only)) = place(node) {
+        around.words.push(words);
+        around.only.and(only);
+    }
+    if let Some(kind) = node.get("@type")
+        && let Some((_, name)) = BESIDE.iter().find(|(of, _)| kind.word().contains(of))
+    {
+        config.beside(kind.at.line, name);
+    }
     if node.get("token_bucket").is_some() {
-        let others = "requests whose route has no bucket of its own".to_owned();
-        let others = is_replaced.then_some(others);
-        let places: Vec<String> = around.iter().cloned().chain(others).collect();
-        filter(node, &places, actions, config);
+        let mut place = around.clone();
+        if is_replaced {
+            let words = "requests whose route has no bucket of its own".to_owned();
+            place.only.and(Only::Unknown(format!("it is for {words}")));
+            place.words.push(words);
+        }
+        check_intervals(node, config);
+        filter(node, &place, actions, config);
     }
     match &node.kind {
         Kind::Text { .. } => {}
@@ -122,7 +159,8 @@ fn level(
         Kind::Map(pairs) => {
             let has_bucket = |node: &Node| node.get("token_bucket").is_some();
             if let Some(own) = own(node).filter(|own| !any(own, &has_bucket)) {
-                let of = super::scope(&*around, ", ").unwrap_or_else(|| "all routes".to_owned());
+                let of = super::scope(&around.words, ", ");
+                let of = of.unwrap_or_else(|| "all routes".to_owned());
                 config.remark(own.at.line, format!("{of}: its own filter has no bucket, so nothing is refused there; what is tried counts it, too"));
             }
             let is_own_replaced =
@@ -133,20 +171,70 @@ fn level(
             }
         }
     }
-    around.truncate(depth);
+    around.words.truncate(depth);
+    around.only = outer;
+}
+
+/// The interval of a bucket in milliseconds, as Envoy keeps it.
+fn millis(bucket: &Node) -> Option<f64> {
+    let interval = span(bucket.get("fill_interval")?.word(), SECONDS, "").ok()?;
+    Some(libm::floor(interval.secs() * 1e3 + 1e-6))
+}
+
+/// Says what Envoy refuses in the buckets of a filter: an interval below 50 ms, one of a descriptor that is no multiple
+/// of the filter's own, and a descriptor that is there twice.
+///
+/// Source: Envoy, `LocalRateLimiterImpl` in `source/extensions/filters/common/local_ratelimit`.
+fn check_intervals(filter: &Node, config: &mut Config) {
+    let bucket = filter.get("token_bucket");
+    let own = bucket.and_then(millis);
+    let descriptors = filter.get("descriptors").map_or(&[][..], Node::items);
+    let buckets = descriptors.iter().filter_map(|it| it.get("token_bucket"));
+    for bucket in bucket.into_iter().chain(buckets.clone()) {
+        if millis(bucket).is_some_and(|millis| millis < SHORTEST * 1e3) {
+            config.refuse(bucket.at.line, "its fill_interval is below 0.05s");
+        }
+    }
+    for bucket in buckets {
+        if let Some((own, millis)) = own.zip(millis(bucket))
+            && own > 0.0
+            && millis % own != 0.0
+        {
+            let [millis, own] = [millis / 1e3, own / 1e3];
+            let why = format!(
+                "its fill_interval of {millis}s is no multiple of the {own}s of the filter's own bucket"
+            );
+            config.refuse(bucket.at.line, why);
+        }
+    }
+    let mut seen = BTreeSet::new();
+    for descriptor in descriptors {
+        let word = |entry: &Node, name: &str| entry.get(name).map_or("", Node::word).to_owned();
+        let entries = descriptor.get("entries").map_or(&[][..], Node::items);
+        let entries: Vec<_> =
+            entries.iter().map(|it| (word(it, "key"), word(it, "value"))).collect();
+        if !entries.is_empty() && !seen.insert(entries) {
+            config.refuse(descriptor.at.line, "the descriptor is there twice");
+        }
+    }
 }
 
 /// The name of a virtual host or a route, or the workload that a resource of Istio selects.
-fn place(node: &Node) -> Option<String> {
+fn place(node: &Node) -> Option<(String, Only)> {
+    const MOST: usize = 60;
     if let Some(domains) = node.get("domains") {
-        let domains = domains.items().iter().map(Node::word).filter(|domain| *domain != "*");
-        return super::scope(domains, " ").map(|domains| format!("host {domains}"));
+        let domains = || domains.items().iter().map(Node::word);
+        let is_for_all = domains().any(|domain| domain == "*") || domains().count() > MOST;
+        let tests = domains().filter(|_| !is_for_all).map(host).collect::<Vec<_>>();
+        let only = if is_for_all { Only::All } else { Test::any(tests).into() };
+        let words = super::scope(domains().filter(|domain| *domain != "*"), " ");
+        return words.map(|domains| (format!("host {domains}"), only));
     }
     if let Some(Kind::Map(labels)) =
         node.get("workload_selector").and_then(|of| of.get("labels")).map(|labels| &labels.kind)
     {
         let labels = labels.iter().map(|(name, value)| format!("{}={}", name.word(), value.word()));
-        return super::scope(labels, " ").map(|labels| format!("workload {labels}"));
+        return super::scope(labels, " ").map(|labels| (format!("workload {labels}"), Only::All));
     }
     let is_route = ["route", "redirect", "direct_response", OWN];
     let route =
@@ -156,18 +244,46 @@ fn place(node: &Node) -> Option<String> {
         "" => name.word().to_owned(),
         value => format!("{} {value}", name.word()),
     };
-    let tests = super::scope(tests.iter().map(test), ", ").filter(|tests| tests != "prefix /")?;
-    Some(format!("route {tests}"))
+    let words = super::scope(tests.iter().map(test), ", ").filter(|tests| tests != "prefix /")?;
+    let mut only = Only::All;
+    tests.iter().for_each(|(name, value)| only.and(matched(name.word(), value)));
+    Some((format!("route {words}"), only))
+}
+
+/// The requests that a part of a route's `match` is for. (Routes before it may take some of them.)
+fn matched(name: &str, value: &Node) -> Only {
+    let path = |is| Test::field("path", is).into();
+    match (name, value.word()) {
+        ("prefix", begin) => path(Is::Begins(begin.to_owned())),
+        ("path", whole) => path(Is::Exactly(whole.to_owned())),
+        ("path_separated_prefix", begin) => Test::any([
+            Test::field("path", Is::Exactly(begin.to_owned())),
+            Test::field("path", Is::Begins(format!("{begin}/"))),
+        ])
+        .into(),
+        ("safe_regex", _) => match value.get("regex") {
+            Some(regex) => path(Is::Like(format!("^(?:{})$", regex.word()))),
+            None => Only::Unknown("no log tells when safe_regex holds".to_owned()),
+        },
+        ("case_sensitive", _) => Only::All,
+        (name, _) => Only::Unknown(format!("no log tells when {} holds", said(name))),
+    }
 }
 
 /// Reads a map, if it is the configuration of a filter or one of its descriptors.
-fn filter(node: &Node, around: &[String], actions: &Actions<'_>, config: &mut Config) {
+fn filter(node: &Node, around: &Place, actions: &Actions<'_>, config: &mut Config) {
     let Some(bucket) = node.get("token_bucket") else { return };
     let line = bucket.at.line;
     if let Some(entries) = node.get("entries") {
         return config.add(line, descriptor(bucket, entries.items(), around, actions));
     }
     let is = |name: &str| node.get(name).is_some_and(|node| node.word() == "true");
+    if let Some(shared) = node.get("local_cluster_rate_limit") {
+        config.remark(
+            shared.at.line,
+            "the proxies of a cluster share the tokens; what is tried is the limit of one alone",
+        );
+    }
     if is("local_rate_limit_per_downstream_connection") {
         return config.remark(line, "a bucket for each connection, which no log tells apart");
     }
@@ -201,12 +317,17 @@ fn filter(node: &Node, around: &[String], actions: &Actions<'_>, config: &mut Co
             && node.get("descriptors").is_some_and(|all| !all.items().is_empty());
     let name = node.get("stat_prefix").map_or("", Node::word).to_owned();
     let alone = alone.then_some("requests that no descriptor matches");
+    let mut only = around.only.clone();
+    if let Some(alone) = alone {
+        only.and(Only::Unknown(format!("it is for {alone}")));
+    }
     let found = limiter(bucket).and_then(|words| limit(&words, &[])).map(|limit| Found {
         name,
         line,
         limit,
         addresses: Addresses::default(),
-        scope: super::scope(around.iter().map(String::as_str).chain(alone), ", "),
+        scope: super::scope(around.words.iter().map(String::as_str).chain(alone), ", "),
+        only,
     });
     config.add(line, found);
 }
@@ -230,41 +351,49 @@ fn limiter(bucket: &Node) -> Result<String, String> {
     let interval = value("fill_interval").ok_or("the bucket has no fill_interval")?;
     let most = whole(most, "max_tokens")?;
     let fill = whole(fill, "tokens_per_fill")?;
-    let interval = span(interval.word(), GO, "fill_interval")?;
+    let interval = span(interval.word(), SECONDS, "fill_interval")?;
     Ok(format!("envoy {fill}/{interval} burst {most}"))
 }
 
 fn descriptor(
     bucket: &Node,
     entries: &[Node],
-    around: &[String],
+    around: &Place,
     actions: &Actions<'_>,
 ) -> Result<Found, String> {
+    let mut only = around.only.clone();
     let mut fields = Vec::new();
     let mut name = String::new();
     let mut addresses = Addresses::default();
-    let mut scope = around.to_vec();
+    let mut scope = around.words.clone();
     for entry in entries {
         let key = entry.get("key").map_or("", Node::word);
         let value = entry.get("value").map(Node::word).filter(|value| !value.is_empty());
         match (key, value) {
             ("generic_key", Some(value)) => name = value.to_owned(),
-            (key, Some(value)) => scope.push(format!("{key} {}", said(value))),
+            (key, Some(value)) => {
+                let words = format!("{key} {}", said(value));
+                let field = field(key, actions, &mut Addresses::default()).ok();
+                only.and(match field {
+                    Some(field) => Test::field(&field, Is::Exactly(value.to_owned())).into(),
+                    None => Only::Unknown(format!("no log tells when {words} holds")),
+                });
+                scope.push(words);
+            }
             (key, None) => fields.push(field(key, actions, &mut addresses)?),
         }
     }
     let limit = limit(&limiter(bucket)?, &fields)?;
     let scope = super::scope(&scope, ", ");
-    Ok(Found { name, line: bucket.at.line, limit, addresses, scope })
+    Ok(Found { name, line: bucket.at.line, limit, addresses, scope, only })
 }
 
 fn field(key: &str, actions: &Actions<'_>, addresses: &mut Addresses) -> Result<String, String> {
     match key {
         "remote_address" => return Ok(ip()),
         "masked_remote_address" => {
-            let prefix = actions.ipv6_prefix;
-            addresses.ipv6_prefix =
-                prefix.ok_or("no action here says what masked_remote_address is")?;
+            let masks = actions.masks.ok_or("no action here says what masked_remote_address is")?;
+            (addresses.ipv4_prefix, addresses.ipv6_prefix) = masks;
             return Ok(ip());
         }
         _ => {}

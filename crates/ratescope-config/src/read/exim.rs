@@ -6,13 +6,17 @@ use super::earlier::Earlier;
 use super::field::{ip, unknown};
 use super::words::{Units, bits, decimal, lines, span};
 use super::{Config, Found, Remark, limit, said};
-use crate::Addresses;
+use crate::only::network;
+use crate::{Addresses, Is, Only, Test};
+use std::collections::BTreeMap;
 
 const UNITS: Units =
     &[("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0), ("w", 604_800.0), ("", 1.0)];
 
 /// The verbs of an ACL.
 const VERBS: [&str; 7] = ["accept", "defer", "deny", "discard", "drop", "require", "warn"];
+
+const MODES: [&str; 4] = ["strict", "leaky", "readonly", "noupdate"];
 
 /// The modifiers of a statement, which are not conditions.
 const MODIFIERS: [&str; 14] = [
@@ -47,8 +51,47 @@ fn verb(line: &str) -> Option<(&str, &str)> {
 }
 
 pub(super) fn is_known(text: &str) -> bool {
-    lines(text, &["#"]).any(|(_, line)| value(line).is_some_and(|value| value.contains('/')))
+    let values = || lines(text, &["#"]).filter_map(|(_, line)| value(line));
+    values().any(|value| value.contains('/'))
+        || (values().next().is_some()
+            && lines(text, &["#"]).any(|(_, line)| definition(line).is_some()))
 }
+
+/// A macro, as in `RATE = 100 / 1h`: its name, and its text.
+fn definition(line: &str) -> Option<(&str, &str)> {
+    let (name, text) = line.split_once('=')?;
+    let name = name.trim_end();
+    let is_name = name.starts_with(|c: char| c.is_ascii_uppercase())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_name.then_some((name, text.strip_prefix('=').unwrap_or(text).trim()))
+}
+
+/// The longest line after its macros were expanded: a macro may name others.
+const LONGEST: usize = 1 << 14;
+
+/// A line with the texts of macros in place of their names.
+fn expanded(line: &str, macros: &BTreeMap<String, String>) -> String {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some(c) = rest.chars().next() {
+        let end = rest.find(|c| !is_of_name(c)).unwrap_or(rest.len()).max(c.len_utf8());
+        let (word, after) = rest.split_at(end);
+        let meaning = macros.get(word).filter(|meaning| text.len() + meaning.len() < LONGEST);
+        text += meaning.map_or(word, String::as_str);
+        rest = after;
+    }
+    text
+}
+
+/// What of the main section refuses or delays, too.
+const BESIDE: [&str; 5] = [
+    "smtp_ratelimit_mail",
+    "smtp_ratelimit_rcpt",
+    "smtp_accept_max_per_host",
+    "smtp_accept_max_per_connection",
+    "recipients_max",
+];
 
 /// A statement of an ACL: its verb, its conditions and its limits.
 #[derive(Default)]
@@ -70,23 +113,34 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let mut statement = Statement::default();
     let mut earlier = Earlier::default();
     // How many blocks such as .ifdef are open.
-    let mut macros = 0usize;
+    let mut conditional = 0usize;
+    let mut macros: BTreeMap<String, String> = BTreeMap::new();
     for (line, text) in joined(text) {
+        if let Some((name, text)) = definition(&text) {
+            macros.insert(name.to_owned(), expanded(text, &macros));
+            continue;
+        }
+        let text = if macros.is_empty() { text } else { expanded(&text, &macros) };
         let mut rest = text.as_str();
+        if let Some(name) = BESIDE.iter().find(|name| {
+            rest.strip_prefix(**name).is_some_and(|rest| rest.trim_start().starts_with('='))
+        }) {
+            config.beside(line, name);
+        }
         if let Some((word, after)) = verb(rest) {
             std::mem::take(&mut statement).read(&mut earlier, config);
             statement.line = line;
             statement.verb = word.to_owned();
-            if macros > 0 {
+            if conditional > 0 {
                 statement.conditions.push("within .ifdef".to_owned());
             }
             rest = after;
         }
         let name = rest.split(['=', ' ', '\t']).next().unwrap_or("").trim_start_matches('!');
         if name.starts_with(".if") {
-            macros += 1;
+            conditional += 1;
         } else if name == ".endif" {
-            macros = macros.saturating_sub(1);
+            conditional = conditional.saturating_sub(1);
         } else if rest.strip_prefix('!').is_some_and(|rest| value(rest).is_some()) {
             config.remark(line, "it asks for what is below its limit, which is not understood");
         } else if let Some(value) = value(rest) {
@@ -126,6 +180,15 @@ impl Statement {
             match self.verb.as_str() {
                 "accept" => config.remark(line, "accept lets pass what is above its limit"),
                 "require" => config.remark(line, "require refuses what is below its limit"),
+                verb if is_zero(value) => config.remark(
+                    line,
+                    match verb {
+                        "warn" => "a limit of 0 only measures under warn".to_owned(),
+                        verb => format!(
+                            "a limit of 0 is always reached, so {verb} refuses all that come to it"
+                        ),
+                    },
+                ),
                 verb => {
                     let (before, after) = self.conditions.split_at(*before);
                     let found = limit_of(line, value, before, config);
@@ -160,11 +223,11 @@ impl Statement {
     /// Adds to `earlier` which mails this statement decides about, apart from mails that a limit refuses.
     fn decide(&self, earlier: &mut Earlier) {
         let Statement { line, verb, conditions, limits } = self;
-        let is_for_all = conditions.is_empty() && limits.is_empty();
+        let is_for_all = conditions.is_empty() && limits.iter().all(|it| is_zero(&it.value));
         match verb.as_str() {
             "" | "warn" => return,
             "require" if is_for_all => return,
-            "defer" | "deny" | "discard" | "drop" if !limits.is_empty() => return,
+            "defer" | "deny" | "discard" | "drop" if !limits.is_empty() && !is_for_all => return,
             _ => {}
         }
         let limits = limits.iter().map(|limit| format!("ratelimit = {}", limit.value));
@@ -186,16 +249,20 @@ fn limit_of(
     };
     let count = number(count)?;
     let period = span(period, UNITS, "its period")?;
-    let mut mode = "leaky";
+    let mut mode = None;
     let mut key = Vec::new();
     for part in options {
         // Exim reads options in any case.
         let option = part.to_ascii_lowercase();
         match option.as_str() {
-            "strict" => mode = "strict",
-            "leaky" => mode = "leaky",
-            "readonly" => mode = "readonly",
-            "noupdate" => mode = "readonly",
+            "strict" | "leaky" | "readonly" | "noupdate" => {
+                let read = MODES.into_iter().find(|known| *known == option);
+                let contradicts = |known| known != "noupdate" && option != "noupdate";
+                if mode.is_some_and(|known| Some(known) != read && contradicts(known)) {
+                    return Err("its modes contradict each other, which Exim refuses".to_owned());
+                }
+                mode = read;
+            }
             "per_mail" | "per_cmd" => {}
             "per_conn" => config
                 .remark(line, "it counts connections; what is tried counts every event of the log"),
@@ -203,16 +270,28 @@ fn limit_of(
                 config.remark(line, "it counts recipients: --cost recipients counts them in a log")
             }
             "per_byte" => config.remark(line, "it counts bytes: --cost bytes counts them in a log"),
-            option
-                if option.starts_with("per_")
-                    || option.starts_with("unique=")
-                    || option.starts_with("count=") =>
-            {
+            "per_addr" => config.remark(
+                line,
+                "it counts different recipients; what is tried counts every event of the log",
+            ),
+            option if option.starts_with("unique=") => config.remark(
+                line,
+                "it counts each value of unique= once; what is tried counts every event of the log",
+            ),
+            option if option.starts_with("count=") => config.remark(
+                line,
+                "each event counts as many as count= says; what is tried counts each as one",
+            ),
+            option if option.starts_with("per_") => {
                 return Err(format!("{} is not understood", said(part)));
             }
             _ => key.push(*part),
         }
     }
+    let mode = match mode.unwrap_or("leaky") {
+        "noupdate" => "readonly",
+        mode => mode,
+    };
     if mode == "readonly" {
         config.remark(
             line,
@@ -226,9 +305,63 @@ fn limit_of(
         !((condition.as_str() == "authenticated = *" && has("user"))
             || (condition.as_str() == "!senders = :" && has("sender")))
     };
+    let mut only = Only::All;
+    for condition in conditions.iter().filter(condition) {
+        // A statement may have many conditions and many limits.
+        if matches!(only, Only::Unknown(_)) {
+            break;
+        }
+        only.and(self::only(condition));
+    }
     let scope = super::scope(conditions.iter().filter(condition), ", ");
     let limit = limit(&format!("exim {count}/{period} {mode}"), &fields)?;
-    Ok(Found { name, line, limit, addresses, scope })
+    Ok(Found { name, line, limit, addresses, scope, only })
+}
+
+/// A limit of 0, which every rate reaches.
+fn is_zero(value: &str) -> bool {
+    parts(value).first().is_some_and(|limit| number(limit) == Ok(0.0))
+}
+
+/// The mails for which a condition holds. One that leaves out some, and is no test of a field, is left to the words of
+/// the scope.
+fn only(condition: &str) -> Only {
+    let (name, list) =
+        condition.split_once('=').map_or((condition, ""), |(a, b)| (a.trim(), b.trim()));
+    let (is_not, name) = name.strip_prefix('!').map_or((false, name), |name| (true, name.trim()));
+    let test = match (name, list) {
+        ("authenticated", "*") => Some(Test::field("user", Is::Given)),
+        ("senders", ":") => Some(Test::field("sender", Is::Given).not()),
+        ("hosts", list) => hosts(list),
+        _ => None,
+    };
+    match test {
+        Some(test) if is_not => test.not().into(),
+        Some(test) => test.into(),
+        None if is_not || list.starts_with('!') || name == "within .ifdef" => Only::All,
+        None => Only::Unknown(format!("no log tells when {} holds", said(condition))),
+    }
+}
+
+/// A list of addresses and networks, in which a colon of IPv6 is doubled. The first that matches decides.
+fn hosts(list: &str) -> Option<Test> {
+    let list = list.replace("::", "\n");
+    let entries = list.split(':').map(|entry| entry.trim().replace('\n', ":"));
+    let mut test = None;
+    let entries: Vec<String> = entries.filter(|entry| !entry.is_empty()).collect();
+    for entry in entries.iter().take(60).rev() {
+        let (is_not, entry) =
+            entry.strip_prefix('!').map_or((false, entry.as_str()), |entry| (true, entry.trim()));
+        let here = Test::field("ip", network(entry)?);
+        // After a last entry that says no, what matches nothing is in the list.
+        test = Some(match (test, is_not) {
+            (None, true) => here.not(),
+            (None, false) => here,
+            (Some(rest), true) => Test::all([here.not(), rest]),
+            (Some(rest), false) => Test::any([here, rest]),
+        });
+    }
+    test
 }
 
 /// The parts between slashes, except slashes within an expansion.

@@ -5,7 +5,8 @@
 
 use super::words::{Units, lines, span, whole};
 use super::{Config, Found, Remark, limit, said};
-use crate::Addresses;
+use crate::only::network;
+use crate::{Addresses, Only, Test};
 use ratescope::policy::Limit;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -132,6 +133,14 @@ fn ignored(value: &str) -> Option<String> {
     super::scope(networks, " ").map(|networks| format!("all but {networks}"))
 }
 
+/// The failures of no ignored network. Names of hosts are left to the words of the scope.
+fn all_but(ignored: &str) -> Only {
+    const MOST: usize = 60;
+    let networks = ignored.split([' ', ',', '\t']).filter_map(network).take(MOST);
+    let tests: Vec<Test> = networks.map(|is| Test::field("ip", is).not()).collect();
+    Test::all(tests).into()
+}
+
 /// The limit of a jail. `value` finds the value of an option for it, with its line.
 fn limit_of<'a>(
     jail: &Section<'_>,
@@ -165,6 +174,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let of_all = |name: &str| all.iter().find_map(|all| all.get(name));
     // There may be many jails, and this text may be long.
     let ignored_by_all = of_all("ignoreip").and_then(|(ignored, _)| self::ignored(ignored));
+    let ignored_networks = of_all("ignoreip").map_or(Only::All, |(ignored, _)| all_but(ignored));
     for jail in jails.iter().filter(|jail| jail.name != "INCLUDES") {
         let value = |name: &str| jail.get(name).or_else(|| of_all(name));
         let is_on = |name| {
@@ -193,7 +203,12 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
                 };
                 let name = jail.name.to_owned();
                 let addresses = Addresses::default();
-                config.found.push(Found { name, line: jail.line, limit, addresses, scope });
+                let only = match jail.get("ignoreip") {
+                    Some((ignored, _)) => all_but(ignored),
+                    None => ignored_networks.clone(),
+                };
+                let line = jail.line;
+                config.found.push(Found { name, line, limit, addresses, scope, only });
             }
             Err(remark) => config.remarks.push(remark),
         }

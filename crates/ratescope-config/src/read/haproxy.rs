@@ -7,7 +7,8 @@ use super::earlier::Earlier;
 use super::field::{header, ip, unknown};
 use super::words::{Units, bits, has, lines, span, whole};
 use super::{Config, Found, Remark, limit, said};
-use crate::Addresses;
+use crate::only::{escape, network};
+use crate::{Addresses, Is, Only, Test};
 use ratescope::time::Span;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,6 +46,32 @@ struct Line {
 impl Line {
     fn word(&self, n: usize) -> &str {
         self.words.get(n).map_or("", String::as_str)
+    }
+
+    /// Says what HAProxy refuses in a table: what is missing, and options that it does not know.
+    fn check_table(&self, config: &mut Config) {
+        let names = match self.word(0) {
+            "stick-table" => 1,
+            "table" => 2,
+            _ => return,
+        };
+        if let Some(missing) = ["type", "size"].iter().find(|name| self.after(name).is_none()) {
+            return config.refuse(self.number, format!("the table has no {missing}"));
+        }
+        let mut words = self.words.iter().skip(names).map(String::as_str);
+        while let Some(word) = words.next() {
+            match word {
+                "nopurge" | "recv-only" => {}
+                "type" | "len" | "size" | "expire" | "store" | "peers" | "srvkey" | "write-to" => {
+                    words.next();
+                }
+                other => {
+                    let other = said(other);
+                    return config
+                        .refuse(self.number, format!("the table has the option {other:?}"));
+                }
+            }
+        }
     }
 
     /// The word after this one.
@@ -116,7 +143,7 @@ struct Sections {
 }
 
 impl Sections {
-    fn new(text: &str) -> Result<Self, Remark> {
+    fn new(text: &str, config: &mut Config) -> Result<Self, Remark> {
         let mut all = Sections { sections: vec![Section::default()], lines: Vec::new() };
         for (number, line) in lines(text, &["#"]) {
             let words = words(line).ok_or_else(|| Remark {
@@ -135,7 +162,9 @@ impl Sections {
                     all.sections.push(Section { kind: kind.clone(), name });
                 }
                 Some(_) => {
-                    all.lines.push(Line { number, section: all.sections.len() - 1, words });
+                    let line = Line { number, section: all.sections.len() - 1, words };
+                    line.check_table(config);
+                    all.lines.push(line);
                 }
                 None => {}
             }
@@ -149,6 +178,7 @@ impl Sections {
 struct Acl<'a> {
     lines: Vec<&'a Line>,
     names_a_rate: bool,
+    count: Option<&'a str>,
 }
 
 /// Where things are.
@@ -165,6 +195,8 @@ struct Index<'a> {
     stores: BTreeMap<(&'a str, &'a str), (&'a Line, &'a str)>,
     /// The frontends that lead to a backend.
     frontends: BTreeMap<&'a str, BTreeSet<usize>>,
+    /// The lines of a frontend that lead to backends, in their order.
+    routes: BTreeMap<usize, Vec<&'a Line>>,
 }
 
 impl<'a> Index<'a> {
@@ -177,6 +209,7 @@ impl<'a> Index<'a> {
             tracks: BTreeMap::new(),
             stores: BTreeMap::new(),
             frontends: BTreeMap::new(),
+            routes: BTreeMap::new(),
         };
         for line in &all.lines {
             let section = line.section;
@@ -186,10 +219,12 @@ impl<'a> Index<'a> {
                     let acl = index.acls.entry((section, line.word(1))).or_default();
                     acl.lines.push(line);
                     acl.names_a_rate |= line.words.iter().skip(2).any(|word| is_rate(word));
+                    acl.count = acl.count.or(line.words.get(2).and_then(|word| count(word)));
                 }
                 "stick-table" => index.add_stores(own, line),
                 "table" => index.add_stores(line.word(1), line),
                 "default_backend" | "use_backend" => {
+                    index.routes.entry(section).or_default().push(line);
                     _ = index.frontends.entry(line.word(1)).or_default().insert(section);
                 }
                 _ => {}
@@ -275,6 +310,111 @@ impl<'a> Index<'a> {
         (self.taking > 1).then(|| format!("{kind} {name}"))
     }
 
+    /// The counter that a condition compares, as in `http_req_cnt`.
+    fn names_a_count<'b>(&self, rule: &Line, condition: &'b [String]) -> Option<&'b str>
+    where
+        'a: 'b,
+    {
+        let named = |term: &'b String| {
+            let acl = self.acls.get(&(rule.section, term.trim_start_matches('!')));
+            count(term).or(acl.and_then(|acl| acl.count))
+        };
+        condition.iter().find_map(named)
+    }
+
+    /// Says what HAProxy refuses in a rule: a name that no ACL has, and a brace that is not closed.
+    fn check(&self, rule: &Line, config: &mut Config) {
+        let mut is_open = false;
+        for term in rule.condition().into_iter().flatten().skip(1) {
+            let name = term.trim_start_matches('!');
+            match name {
+                "{" => is_open = true,
+                "}" => is_open = false,
+                "||" | "or" | "" => {}
+                _ if is_open || self.acls.contains_key(&(rule.section, name)) => {}
+                // As METH_POST and HTTP_1.1.
+                _ if name.chars().all(|c| matches!(c, 'A'..='Z' | '0'..='9' | '_' | '.')) => {}
+                _ => config.refuse(rule.number, format!("no ACL here is called {:?}", said(name))),
+            }
+        }
+        if is_open {
+            config.refuse(rule.number, "a brace of the condition is not closed");
+        }
+    }
+
+    /// The requests for which a condition holds, without its comparison of a rate. A condition that leaves out some, and
+    /// is no test of a field, is left to the words of the scope.
+    fn only(&self, section: usize, condition: &[String]) -> Only {
+        let is_unless = condition.first().is_some_and(|word| word == "unless");
+        let terms = condition.iter().flat_map(|word| word.split(' '));
+        let terms: Vec<&str> = terms.filter(|word| !["if", "unless"].contains(word)).collect();
+        if terms.is_empty() {
+            return Only::All;
+        }
+        let mut any = Vec::new();
+        for terms in terms.split(|term| ["||", "or"].contains(term)) {
+            let mut all = Vec::new();
+            let mut terms = terms.iter();
+            while let Some(term) = terms.next() {
+                let name = term.trim_start_matches('!');
+                let test = match name {
+                    "" => continue,
+                    "{" => {
+                        let inner = terms.by_ref().copied().take_while(|word| *word != "}");
+                        sample(&inner.collect::<Vec<_>>())
+                    }
+                    name => self.acl(section, name),
+                };
+                let is_not = name != *term;
+                match test {
+                    Some(test) if is_not => all.push(test.not()),
+                    Some(test) => all.push(test),
+                    None if is_not != is_unless => {}
+                    None => {
+                        let term = said(term);
+                        return Only::Unknown(format!("no log tells when {term} holds"));
+                    }
+                }
+            }
+            any.push(Test::all(all));
+        }
+        match Test::any(any) {
+            Test::All(all) if all.is_empty() => Only::All,
+            test if is_unless => test.not().into(),
+            test => test.into(),
+        }
+    }
+
+    /// The test of an ACL: one of its lines holds.
+    fn acl(&self, section: usize, name: &str) -> Option<Test> {
+        if let Some(method) = name.strip_prefix("METH_") {
+            return Some(Test::field("method", Is::Exactly(method.to_owned())));
+        }
+        let acl = self.acls.get(&(section, name)).filter(|acl| acl.lines.len() <= VALUES)?;
+        let lines = acl.lines.iter().map(|line| {
+            // Enough words for as many values as a test has.
+            let words: Vec<&str> = line.words.iter().skip(2).map(String::as_str).collect();
+            sample(&words)
+        });
+        Some(Test::any(lines.collect::<Option<Vec<_>>>()?))
+    }
+
+    /// The requests that come to a backend from a frontend.
+    fn routed(&self, backend: &str, frontend: usize) -> Only {
+        let mut earlier = Only::All;
+        for route in self.routes.get(&frontend).into_iter().flatten().take(VALUES) {
+            let only = self.only(frontend, route.condition().unwrap_or_default());
+            if route.word(1) == backend {
+                earlier.and(only);
+                return earlier;
+            }
+            if let Only::Fields(test) = only {
+                earlier.and(test.not().into());
+            }
+        }
+        Only::All
+    }
+
     /// Finds a rate or a counter in the condition of a rule, or in an ACL of it.
     fn names_a_rate(&self, rule: &Line, condition: &[String]) -> bool {
         let names = |term: &String| {
@@ -284,6 +424,73 @@ impl<'a> Index<'a> {
         };
         condition.iter().any(|term| is_rate(term) || names(term))
     }
+}
+
+/// The most values of a test, and lines of an ACL, by which requests are told apart.
+const VALUES: usize = 60;
+
+/// A test such as `path_beg /api`; `None` if no field of a log tells.
+fn sample(words: &[&str]) -> Option<Test> {
+    let (name, mut rest) = words.split_first()?;
+    let mut how = "str";
+    let mut is_case_free = false;
+    while let Some((flag, after)) = rest.split_first().filter(|(flag, _)| flag.starts_with('-')) {
+        rest = after;
+        match *flag {
+            "-i" => is_case_free = true,
+            "-m" => {
+                let (method, after) = rest.split_first()?;
+                (how, rest) = (method, after);
+            }
+            "--" => break,
+            _ => return None,
+        }
+    }
+    let (begin, argument) = name.split_once('(').unwrap_or((name, ""));
+    let is_host = argument.eq_ignore_ascii_case("host)");
+    let (field, how) = match (begin, is_host) {
+        ("src", _) => ("ip", "ip"),
+        ("method", _) => ("method", how),
+        ("path", _) => ("path", how),
+        ("path_beg" | "url_beg", _) => ("path", "beg"),
+        ("path_end", _) => ("path", "end"),
+        ("path_sub", _) => ("path", "sub"),
+        ("path_reg", _) => ("path", "reg"),
+        ("hdr" | "req.hdr" | "req.fhdr", true) => ("host", how),
+        ("hdr_beg", true) => ("host", "beg"),
+        ("hdr_end", true) => ("host", "end"),
+        _ => return None,
+    };
+    let is = |value: &str| {
+        let like = |begin: &str, text: &str, end: &str| {
+            let case = if is_case_free || field == "host" { "(?i)" } else { "" };
+            Is::Like(format!("{case}{begin}{text}{end}"))
+        };
+        Some(match how {
+            "ip" => network(value)?,
+            "str" if is_case_free => like("^", &escape(value), "$"),
+            "str" => Is::Exactly(value.to_owned()),
+            "beg" if is_case_free => like("^", &escape(value), ""),
+            "beg" => Is::Begins(value.to_owned()),
+            "end" => like("", &escape(value), "$"),
+            "sub" => like("", &escape(value), ""),
+            "reg" => like("", value, ""),
+            _ => return None,
+        })
+    };
+    let tests = rest.iter().map(|value| Some(Test::field(field, is(value)?)));
+    let tests: Vec<Test> = tests.collect::<Option<_>>()?;
+    (!tests.is_empty() && tests.len() <= VALUES).then(|| Test::any(tests))
+}
+
+/// The counter that a sample reads, as in `sc_http_req_cnt(0)`: a number that does not fade.
+fn count(word: &str) -> Option<&str> {
+    let (name, _) = word.split_once('(').unwrap_or((word, ""));
+    let counter = match name.strip_prefix("src_").or(name.strip_prefix("sc_")) {
+        Some(counter) => counter,
+        None => name.strip_prefix("sc")?.split_once('_')?.1,
+    };
+    ["_cnt", "_cur"].iter().any(|end| counter.ends_with(end)).then_some(counter)
 }
 
 fn is_rate(word: &str) -> bool {
@@ -330,7 +537,7 @@ struct Compared<'a> {
 }
 
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
-    let all = Sections::new(text)?;
+    let all = Sections::new(text, config)?;
     let index = Index::new(&all);
     config.addresses.forwarded = all.lines.iter().any(|line| {
         line.action() == "set-src"
@@ -342,6 +549,10 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     // By the section and the phase.
     let mut earlier: BTreeMap<(usize, usize), Earlier> = BTreeMap::new();
     for rule in &all.lines {
+        if let ("rate-limit", "sessions") = (rule.word(0), rule.word(1)) {
+            let text = "rate-limit sessions lets connections wait, and is not tried";
+            config.remark(rule.number, text);
+        }
         let earlier = earlier.entry((rule.section, rule.phase())).or_default();
         let Some(condition) = rule.condition() else {
             if rule.decides() {
@@ -349,9 +560,14 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             }
             continue;
         };
+        index.check(rule, config);
         let read = if rule.refuses() { compared(&index, rule, condition) } else { None };
         let Some((compared, scope)) = read else {
-            if !rule.action().starts_with("track-sc") && index.names_a_rate(rule, condition) {
+            let count = index.names_a_count(rule, condition).filter(|_| rule.refuses());
+            if let Some(count) = count {
+                config.beside(rule.number, count);
+            } else if !rule.action().starts_with("track-sc") && index.names_a_rate(rule, condition)
+            {
                 config.remark(rule.number, "it decides by a rate in a way that is not understood");
             } else if rule.decides() {
                 let words = [rule.action()].into_iter().chain(condition.iter().map(String::as_str));
@@ -455,6 +671,11 @@ fn found(
         ));
     }
     let place: Vec<String> = index.place(rule).into_iter().chain(backend).collect();
+    let mut only = index.only(track.section, track.condition().unwrap_or_default());
+    only.and(index.only(rule.section, &others));
+    if track.section != rule.section {
+        only.and(index.routed(&index.sections[rule.section].name, track.section));
+    }
     let conditions = track.condition().into_iter().flatten().chain(&others);
     let scope = super::scope(place.iter().chain(conditions), " ");
     let store = index.stores.get(&(table, compared.rate));
@@ -494,6 +715,7 @@ fn found(
         limit: limit(&format!("haproxy {most}/{period}{allowed}"), &fields)?,
         addresses,
         scope,
+        only,
     };
     if found.is_by_address() && stored.after("type") == Some("ip") {
         config.remark(
@@ -559,8 +781,10 @@ fn key(
 }
 
 fn field(sample: &str, addresses: &mut Addresses) -> Result<String, String> {
-    if let Some(cut) = sample.strip_prefix("src,ipmask(32,").and_then(|cut| cut.strip_suffix(')')) {
-        addresses.ipv6_prefix = bits(cut.trim()).ok_or_else(|| unknown(sample))?;
+    if let Some(cut) = sample.strip_prefix("src,ipmask(").and_then(|cut| cut.strip_suffix(')')) {
+        let (ipv4, ipv6) = cut.split_once(',').unwrap_or((cut, "128"));
+        let prefixes = bits(ipv4.trim()).filter(|bits| *bits <= 32).zip(bits(ipv6.trim()));
+        (addresses.ipv4_prefix, addresses.ipv6_prefix) = prefixes.ok_or_else(|| unknown(sample))?;
         return Ok(ip());
     }
     Ok(match sample {

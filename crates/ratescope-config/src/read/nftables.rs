@@ -7,7 +7,8 @@ use super::earlier::Earlier;
 use super::field::{ip, unknown};
 use super::words::{has, whole};
 use super::{Config, Found, Remark, SCOPE, limit, said};
-use crate::Addresses;
+use crate::only::network;
+use crate::{Addresses, Only, Test};
 use ratescope::internal::beginning;
 use std::collections::BTreeMap;
 
@@ -35,6 +36,16 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     walk(&statements, &mut Vec::new(), &mut |statement, around| {
         let line = statement.line;
         let rule = Rule::new(statement, around);
+        let is_over = |pair: &[String]| pair[0] == "over" || pair[1] == "over";
+        let connections = statement
+            .words
+            .windows(3)
+            .any(|it| it[0] == "ct" && it[1] == "count" && it[2] == "over");
+        if connections {
+            config.beside(line, "ct count");
+        } else if statement.words.windows(2).any(|it| it[0] == "quota" && is_over(it)) {
+            config.beside(line, "quota");
+        }
         let is_limit =
             |pair: &[String]| pair[0] == "limit" && ["rate", "name"].contains(&&*pair[1]);
         let Some(at) = statement.words.windows(2).position(is_limit) else {
@@ -187,8 +198,50 @@ fn read_rule<'a>(
         limit: limit(&rate.limit, &fields)?,
         addresses,
         scope: super::scope(conditions, " "),
+        only: only(conditions),
     };
     Ok((found, family))
+}
+
+/// The events that meet the conditions of a rule. Ports, interfaces and states are those of the service whose log it is.
+fn only(conditions: &[&str]) -> Only {
+    let mut words = conditions.iter().copied();
+    let mut only = Only::All;
+    while let Some(word) = words.next() {
+        match word {
+            "ip" | "ip6" => {
+                let Some("saddr") = words.next() else { continue };
+                let mut value = words.next();
+                let is_not = value == Some("!=");
+                if is_not {
+                    value = words.next();
+                }
+                let test = match value {
+                    Some("{") => {
+                        let values = words.by_ref().take_while(|word| *word != "}");
+                        let values = values.map(|value| value.trim_matches(','));
+                        let values = values.filter(|value| !value.is_empty()).take(60);
+                        let tests = values.map(|it| Some(Test::field("ip", network(it)?)));
+                        tests.collect::<Option<Vec<_>>>().map(Test::any)
+                    }
+                    value => value.and_then(network).map(|is| Test::field("ip", is)),
+                };
+                match test {
+                    Some(test) if is_not => only.and(test.not().into()),
+                    Some(test) => only.and(test.into()),
+                    // Who is left out is said.
+                    None if is_not => {}
+                    None => only
+                        .and(Only::Unknown("no log tells which addresses are in a set".to_owned())),
+                }
+            }
+            "icmp" | "icmpv6" | "arp" => {
+                only.and(Only::Unknown(format!("it is for {word}, which no log here has")));
+            }
+            _ => {}
+        }
+    }
+    only
 }
 
 /// A rate as in `over 3/minute burst 4 packets drop`.

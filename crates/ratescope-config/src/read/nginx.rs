@@ -3,10 +3,12 @@
 //! Source: as for [`ratescope::limit::nginx`]. Values are constants there, except the key.
 
 use super::blocks::{Ends, Statement, read as statements, walk};
+use super::earlier::Earlier;
 use super::field::{header, ip, unknown};
 use super::words::{has, whole};
 use super::{Config, Found, Remark, limit, said};
-use crate::Addresses;
+use crate::only::host;
+use crate::{Addresses, Is, Only, Test};
 use ratescope::policy::Limit;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +19,11 @@ pub(super) fn is_known(text: &str) -> bool {
 /// A zone: its key and rate as written, and, once it is used, as counted.
 struct Zone<'a> {
     line: usize,
-    key: &'a str,
+    /// Several words in Tengine.
+    key: &'a [String],
     name: &'a str,
     rate: &'a str,
     counted: Option<Result<(String, Key), String>>,
-    /// The line where it is defined again.
-    again: Option<usize>,
 }
 
 /// What is defined for all levels.
@@ -34,23 +35,39 @@ struct Defined<'a> {
     maps: BTreeMap<&'a str, Map<'a>>,
     /// The hint for a missing definition.
     hint: &'static str,
+    servers: Servers<'a>,
 }
 
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let statements = statements(text, Ends::Semicolon)?;
     let mut all = Defined::default();
-    walk(&statements, &mut Vec::new(), &mut |statement, _| match statement.word(0) {
-        "limit_req_zone" => all.add(zone(statement)),
+    walk(&statements, &mut Vec::new(), &mut |statement, around| match statement.word(0) {
+        "limit_req_zone" => {
+            all.add(zone(statement, config), config);
+            not_within(&["server", "location", "if"], statement, around, config);
+        }
+        "limit_req" => not_within(&["if", "upstream", "events"], statement, around, config),
+        "limit_conn" => config.beside(statement.line, "limit_conn"),
         "map" => all.maps.extend(Map::new(statement)),
+        "server" if !statement.block.is_empty() => all.servers.add(statement),
         "real_ip_header" if statement.word(1).eq_ignore_ascii_case("x-forwarded-for") => {
             config.addresses.forwarded = true;
         }
         "include" if statement.word(1) != "mime.types" => {
             all.hint = "; a file that is included may have it, and nginx -T prints all";
         }
+        name if name.starts_with("limit_req_") && !KNOWN.contains(&name) => {
+            let name = said(name);
+            config.remark(
+                statement.line,
+                format!(
+                    "{name} is not understood; it may let some pass, whom what is tried counts, too"
+                ),
+            );
+        }
         _ => {}
     });
-    level(&statements, &mut Vec::new(), None, &mut all, config);
+    level(&statements, &Level::default(), &mut all, config);
     let hint = all.hint;
     for zone in all.zones.iter().filter(|zone| zone.counted.is_none()) {
         let name = said(zone.name);
@@ -59,27 +76,83 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     Ok(())
 }
 
-/// Reads the limits of a level, which inner levels without their own inherit. `dry` is the line of the
-/// `limit_req_dry_run` in force.
-fn level(
-    block: &[Statement],
-    around: &mut Vec<String>,
+/// What begins with `limit_req_`. The white list is Tengine's.
+const KNOWN: [&str; 5] = [
+    "limit_req_zone",
+    "limit_req_status",
+    "limit_req_log_level",
+    "limit_req_dry_run",
+    "limit_req_whitelist",
+];
+
+/// Refuses a statement within blocks where nginx does.
+fn not_within(blocks: &[&str], statement: &Statement, around: &[&Statement], config: &mut Config) {
+    if let Some(block) = around.iter().map(|it| it.word(0)).find(|it| blocks.contains(it)) {
+        let name = said(statement.word(0));
+        config.refuse(statement.line, format!("{name} is within {block}"));
+    }
+}
+
+/// What holds for a level and those within it.
+#[derive(Clone, Default)]
+struct Level {
+    around: Vec<String>,
+    only: Only,
+    /// The line of the `limit_req_dry_run` in force.
     dry: Option<usize>,
-    all: &mut Defined<'_>,
-    config: &mut Config,
-) {
-    let dry = match block.iter().find(|inner| inner.begins_with("limit_req_dry_run")) {
-        Some(own) => Some(own.line).filter(|_| own.word(1) == "on"),
-        None => dry,
-    };
-    let mut limits = block.iter().filter(|inner| inner.begins_with("limit_req")).peekable();
+    /// Those that Tengine lets pass.
+    exempt: Option<String>,
+    /// The line of a `return` of the server, and the conditions of others.
+    answered: Earlier,
+    is_location: bool,
+}
+
+/// Reads the limits of a level, which inner levels without their own inherit.
+fn level(block: &[Statement], outer: &Level, all: &mut Defined<'_>, config: &mut Config) {
+    let own = |name: &str| block.iter().find(|inner| inner.begins_with(name));
+    let mut here = outer.clone();
+    if let Some(own) = own("limit_req_dry_run") {
+        if !["on", "off"].contains(&own.word(1)) {
+            config.refuse(own.line, "limit_req_dry_run is on or off");
+        }
+        here.dry = Some(own.line).filter(|_| own.word(1) == "on");
+    }
+    if let Some(own) = own("limit_req_whitelist") {
+        here.exempt = Some(exempt(own));
+    }
+    if let Some(status) = own("limit_req_status")
+        && !whole(status.word(1), "").is_ok_and(|code| (400..600).contains(&code))
+    {
+        config.refuse(status.line, "limit_req_status is not from 400 to 599");
+    }
+    for first in block {
+        match first.word(0) {
+            "return" => here.answered.add(first.line, "return", true),
+            "if" if first.block.iter().any(|inner| inner.begins_with("return")) => {
+                here.answered.add(first.line, &format!("{} return", first.text()), false);
+            }
+            _ => {}
+        }
+    }
+    let mut limits =
+        block.iter().filter(|inner| inner.begins_with("limit_req") && !is_off(inner)).peekable();
     if limits.peek().is_some() {
         let mut others = Others::default();
-        others.find(block);
-        let scope = others.scope(around);
+        others.find(block, all);
+        let scope = others.scope(&here);
+        let mut only = here.only.clone();
+        only.and(others.only());
+        let mut seen = BTreeSet::new();
         for statement in limits {
-            all.read(statement, scope.as_deref(), config);
-            if let Some(line) = dry {
+            let name = argument(statement, "zone=").unwrap_or_default();
+            if !seen.insert(name) && !name.is_empty() {
+                config.refuse(
+                    statement.line,
+                    format!("it counts in the zone {:?} again", said(name)),
+                );
+            }
+            all.read(statement, scope.as_deref(), &only, &here.answered, config);
+            if let Some(line) = here.dry {
                 config.remark(
                     statement.line,
                     format!(
@@ -93,11 +166,36 @@ fn level(
     let several = block.iter().filter(is_server).count() > 1;
     for inner in block.iter().filter(|inner| !inner.block.is_empty()) {
         let unnamed = || (several && is_server(&inner)).then(|| unnamed(inner));
-        let place = place(inner).or_else(unnamed);
-        let depth = around.len();
-        around.extend(place);
-        level(&inner.block, around, dry, all, config);
-        around.truncate(depth);
+        let mut within = here.clone();
+        within.around.extend(place(inner).or_else(unnamed));
+        match inner.word(0) {
+            "server" => within.only.and(all.servers.only(inner)),
+            "location" => {
+                // A location has rewrite rules of its own, and those of its server.
+                if here.is_location {
+                    within.answered = outer.answered.clone();
+                }
+                within.is_location = true;
+                within.only.and(location(inner, block));
+            }
+            _ => {}
+        }
+        level(&inner.block, &within, all, config);
+    }
+}
+
+/// `limit_req off` of Tengine.
+fn is_off(statement: &Statement) -> bool {
+    statement.word(1) == "off" && statement.words.len() == 2
+}
+
+/// Those that a `limit_req_whitelist` of Tengine lets pass.
+fn exempt(whitelist: &Statement) -> String {
+    match (argument(whitelist, "geo_var_name="), argument(whitelist, "geo_var_value=")) {
+        (Some(name), Some(value)) => {
+            format!("requests whose ${} is {}", said(name), said(value))
+        }
+        _ => format!("those of the {}", said(&whitelist.text())),
     }
 }
 
@@ -118,25 +216,163 @@ fn place(block: &Statement) -> Option<String> {
     }
 }
 
+/// The most locations of a server, and the most names of hosts, by which a request is told apart.
+const TOLD: usize = 100;
+
+/// The servers and their names.
+#[derive(Default)]
+struct Servers<'a> {
+    /// The line of each, and its names.
+    all: Vec<(usize, Vec<&'a str>)>,
+    default: Option<usize>,
+}
+
+impl<'a> Servers<'a> {
+    fn add(&mut self, server: &'a Statement) {
+        let names = server.block.iter().filter(|inner| inner.begins_with("server_name"));
+        let names = names.flat_map(|it| it.words.iter().skip(1)).map(String::as_str).collect();
+        let is_default = server.block.iter().any(|inner| {
+            inner.begins_with("listen")
+                && inner.words.iter().any(|word| word.starts_with("default"))
+        });
+        if is_default {
+            self.default = self.default.or(Some(server.line));
+        }
+        self.all.push((server.line, names));
+    }
+
+    /// The requests of a server: those for its names, or, of the default server, those for no other name. One alone
+    /// has all.
+    fn only(&self, server: &Statement) -> Only {
+        if self.all.len() < 2 || self.all.len() > TOLD {
+            return Only::All;
+        }
+        let default = self.default.or(self.all.first().map(|(line, _)| *line));
+        let is_default = default == Some(server.line);
+        let names = self.all.iter().filter(|(line, _)| (*line == server.line) != is_default);
+        let names: Vec<&str> = names.flat_map(|(_, names)| names).copied().collect();
+        if names.len() > TOLD || (names.is_empty() && !is_default) {
+            return Only::All;
+        }
+        let test = Test::any(names.into_iter().map(server_name));
+        Only::Fields(if is_default { test.not() } else { test })
+    }
+}
+
+/// A name of a server, which may be a regular expression, or begin with a dot for itself and all below it.
+fn server_name(name: &str) -> Test {
+    if let Some(expression) = name.strip_prefix('~') {
+        return Test::field("host", Is::Like(format!("(?i){expression}")));
+    }
+    match name.strip_prefix('.') {
+        Some(below) => Test::any([host(below), host(&format!("*{name}"))]),
+        None => host(name),
+    }
+}
+
+/// How a location matches: `=`, `^~`, `~`, `~*` or nothing, and what.
+fn matching(location: &Statement) -> (&str, &str) {
+    match location.words.len() {
+        2 => ("", location.word(1)),
+        _ => (location.word(1), location.word(2)),
+    }
+}
+
+fn matches(location: &Statement) -> Test {
+    let (how, what) = matching(location);
+    let is = match how {
+        "=" => Is::Exactly(what.to_owned()),
+        "~" => Is::Like(what.to_owned()),
+        "~*" => Is::Like(format!("(?i){what}")),
+        _ => Is::Begins(what.to_owned()),
+    };
+    Test::field("path", is)
+}
+
+/// The requests of a location among those of its block. An exact one comes first; then, unless it says `^~`, the
+/// longest prefix gives way to the first regular expression that matches.
+///
+/// Source: nginx, "Module ngx_http_core_module", `location`.
+fn location(location: &Statement, block: &[Statement]) -> Only {
+    let all = || block.iter().filter(|inner| inner.begins_with("location"));
+    let (how, what) = matching(location);
+    if what.starts_with('@') {
+        return Only::Unknown(format!("it is for {}, to which others lead", said(what)));
+    }
+    if all().nth(TOLD).is_some() {
+        return Only::Unknown(format!("it is for one of more than {TOLD} locations"));
+    }
+    let is_expression = |how: &str| how.starts_with('~');
+    let others = || all().filter(|other| !std::ptr::eq(*other, location));
+    let mut tests = vec![matches(location)];
+    let longer = |than: &str| {
+        let than = than.to_owned();
+        others().filter(move |other| {
+            let (how, what) = matching(other);
+            !is_expression(how) && how != "=" && what.len() > than.len() && what.starts_with(&than)
+        })
+    };
+    let none = |tests: Vec<Test>| (!tests.is_empty()).then(|| Test::any(tests).not());
+    let exact = others().filter(|other| matching(other).0 == "=" && how != "=");
+    if is_expression(how) {
+        let earlier = all().take_while(|other| !std::ptr::eq(*other, location));
+        tests.extend(none(exact.map(matches).collect()));
+        tests.extend(none(
+            earlier.filter(|it| is_expression(matching(it).0)).map(matches).collect(),
+        ));
+        let firm = others().filter(|other| matching(other).0 == "^~").map(|firm| {
+            let longer = longer(matching(firm).1).map(matches).collect();
+            Test::all([matches(firm)].into_iter().chain(none(longer)))
+        });
+        tests.extend(none(firm.collect()));
+    } else if how != "=" {
+        let exact = exact.filter(|other| matching(other).1.starts_with(what));
+        tests.extend(none(exact.map(matches).collect()));
+        tests.extend(none(longer(what).map(matches).collect()));
+        if how != "^~" {
+            let expressions = others().filter(|it| is_expression(matching(it).0));
+            tests.extend(none(expressions.map(matches).collect()));
+        }
+    }
+    Test::all(tests).into()
+}
+
 /// The blocks within a level to which its limits do not apply: blocks with limits of their own, which replace all outer
 /// limits, and blocks where nothing is refused.
 #[derive(Default)]
 struct Others {
     named: Vec<String>,
     more: usize,
+    /// The requests of these blocks.
+    only: Vec<Only>,
 }
 
 impl Others {
-    fn find(&mut self, block: &[Statement]) {
+    fn find(&mut self, block: &[Statement], all: &Defined<'_>) {
+        self.find_within(block, &Only::All, all);
+    }
+
+    fn find_within(&mut self, block: &[Statement], around: &Only, all: &Defined<'_>) {
         const NAMED: usize = 3;
-        for inner in block {
+        for inner in block.iter().filter(|inner| !inner.block.is_empty()) {
             let is_own = |inner: &Statement| {
                 inner.begins_with("limit_req")
                     || inner.begins_with("limit_req_dry_run") && inner.word(1) == "on"
             };
+            let mut only = around.clone();
+            only.and(match inner.word(0) {
+                "server" => all.servers.only(inner),
+                "location" => location(inner, block),
+                _ => Only::All,
+            });
             if !inner.block.iter().any(is_own) {
-                self.find(&inner.block);
-            } else if self.named.len() < NAMED {
+                self.find_within(&inner.block, &only, all);
+                continue;
+            }
+            if self.only.len() <= TOLD {
+                self.only.push(only);
+            }
+            if self.named.len() < NAMED {
                 self.named.push(place(inner).unwrap_or_else(|| unnamed(inner)));
             } else {
                 self.more += 1;
@@ -144,35 +380,93 @@ impl Others {
         }
     }
 
+    /// The requests of no such block.
+    fn only(&self) -> Only {
+        if self.only.len() > TOLD {
+            return Only::Unknown(format!("it is for all but more than {TOLD} blocks"));
+        }
+        let mut tests = Vec::new();
+        for only in &self.only {
+            match only {
+                // It can't be told apart by the fields of a log, such as a second server of the same name.
+                Only::All => {}
+                Only::Fields(test) => tests.push(test.clone().not()),
+                Only::Unknown(_) => return only.clone(),
+            }
+        }
+        Test::all(tests).into()
+    }
+
     /// The scope of a level without these blocks.
-    fn scope(&self, around: &[String]) -> Option<String> {
-        let level = super::scope(around, ", ");
-        let Some(named) = super::scope(&self.named, ", ") else { return level };
-        let more = if self.more > 0 { format!(" and {} more", self.more) } else { String::new() };
+    fn scope(&self, level: &Level) -> Option<String> {
+        let exempt = level.exempt.as_ref();
+        let level = super::scope(&level.around, ", ");
+        let more = (self.more > 0).then(|| format!("and {} more", self.more));
+        let named = super::scope(&self.named, ", ").map(|named| match more {
+            Some(more) => format!("{named} {more}"),
+            None => named,
+        });
+        let Some(named) = super::scope(named.iter().chain(exempt), ", ") else { return level };
         let level = level.unwrap_or_else(|| "all".to_owned());
-        Some(format!("{level} except {named}{more}"))
+        Some(format!("{level} except {named}"))
     }
 }
 
-/// The value of an argument, as in `zone=one`.
+/// The value of an argument, as in `zone=one`. Of several nginx takes the last.
 fn argument<'a>(statement: &'a Statement, name: &str) -> Option<&'a str> {
-    statement.words.iter().skip(1).find_map(|word| word.strip_prefix(name))
+    statement.words.iter().skip(1).rev().find_map(|word| word.strip_prefix(name))
 }
 
-fn zone(statement: &Statement) -> Zone<'_> {
-    let name = argument(statement, "zone=").unwrap_or_default();
-    let name = name.split_once(':').map_or(name, |(name, _)| name);
-    // Without a rate it is one a second: `ngx_http_limit_req_zone`.
-    let rate = argument(statement, "rate=").unwrap_or("1r/s");
-    let key = statement.word(1);
-    Zone { line: statement.line, key, name, rate, counted: None, again: None }
+/// The least size of a zone in bytes: eight pages.
+const LEAST: u64 = 32_768;
+
+fn zone<'a>(statement: &'a Statement, config: &mut Config) -> Zone<'a> {
+    let line = statement.line;
+    let (name, size) = argument(statement, "zone=").unwrap_or_default().split_once(':').unzip();
+    let name = name.or(argument(statement, "zone=")).unwrap_or_default();
+    let is_named = |word: &String| ["zone=", "rate="].iter().any(|name| word.starts_with(name));
+    let words = statement.words.get(1..).unwrap_or_default();
+    let end = words.iter().position(is_named).unwrap_or(words.len());
+    let (key, arguments) = words.split_at(end);
+    // In a template, a brace begins a block.
+    if statement.block.is_empty() {
+        if let Some(other) = arguments.iter().find(|it| !is_named(it) && it.as_str() != "sync") {
+            config.refuse(line, format!("{:?} of limit_req_zone is unknown", said(other)));
+        }
+        let is_large = |size: &str| bytes(size).is_some_and(|bytes| bytes >= LEAST);
+        if !name.is_empty() && !key.is_empty() && !size.is_some_and(is_large) {
+            let [name, size] = [said(name), said(size.unwrap_or_default())];
+            config.refuse(line, format!("the zone {name:?} has the size {size:?}"));
+        }
+        if argument(statement, "rate=").is_none() && !key.is_empty() {
+            config.refuse(line, "limit_req_zone has no rate");
+        }
+    }
+    let rate = argument(statement, "rate=").unwrap_or_default();
+    Zone { line, key, name, rate, counted: None }
+}
+
+/// A size such as `10m`.
+fn bytes(size: &str) -> Option<u64> {
+    let digits = size.trim_end_matches(['k', 'K', 'm', 'M']);
+    let unit = match size.len() - digits.len() {
+        0 => 1,
+        1 if size.ends_with(['k', 'K']) => 1 << 10,
+        1 => 1 << 20,
+        _ => return None,
+    };
+    whole(digits, "").ok()?.checked_mul(unit)
 }
 
 impl<'a> Defined<'a> {
-    fn add(&mut self, zone: Zone<'a>) {
-        match self.names.get(zone.name).and_then(|known| self.zones.get_mut(*known)) {
-            Some(known) => known.again = known.again.or(Some(zone.line)),
-            None => {
+    fn add(&mut self, zone: Zone<'a>, config: &mut Config) {
+        match self.names.get(zone.name).and_then(|known| self.zones.get(*known)) {
+            Some(known) if !zone.name.is_empty() => {
+                let name = said(zone.name);
+                let again = format!("the zone {name:?} is defined again in line {}", zone.line);
+                config.refuse(known.line, again);
+            }
+            _ => {
                 self.names.insert(zone.name, self.zones.len());
                 self.zones.push(zone);
             }
@@ -180,7 +474,14 @@ impl<'a> Defined<'a> {
     }
 
     /// Reads a `limit_req` of a level.
-    fn read(&mut self, statement: &Statement, scope: Option<&str>, config: &mut Config) {
+    fn read(
+        &mut self,
+        statement: &Statement,
+        scope: Option<&str>,
+        only: &Only,
+        answered: &Earlier,
+        config: &mut Config,
+    ) {
         let Some(name) = argument(statement, "zone=").filter(|name| !name.is_empty()) else {
             return config.remark(statement.line, "the zone of limit_req is missing");
         };
@@ -203,15 +504,23 @@ impl<'a> Defined<'a> {
                 "nginx counts no request without this key; what is tried counts those as of one client",
             );
         }
+        if let Some(action) = argument(statement, "forbid_action=") {
+            let action = said(action);
+            config.remark(
+                statement.line,
+                format!("it leads to {action} what is above; what is tried refuses it"),
+            );
+        }
         let scope = super::scope(scope.into_iter().chain(key.only.as_deref()), ", ");
-        let found = limit_req(statement, rate, &key.fields).map(|limit| Found {
+        let found = limit_req(statement, rate, &key.fields, config).map(|limit| Found {
             name: name.to_owned(),
             line: statement.line,
             limit,
             addresses: key.addresses,
             scope,
+            only: only.clone(),
         });
-        config.add(statement.line, found);
+        answered.add_limit(statement.line, found, config);
     }
 }
 
@@ -229,68 +538,77 @@ struct Key {
 impl Zone<'_> {
     /// The rate and the key as counted.
     fn read(&self, maps: &BTreeMap<&str, Map<'_>>) -> Result<(String, Key), String> {
-        // nginx takes the first word for the key. In a template, none may be before a brace.
-        if ["zone=", "rate="].iter().any(|name| self.key.is_empty() || self.key.starts_with(name)) {
-            return Err("the key that the zone counts by is missing".to_owned());
-        }
-        if let Some(again) = self.again {
-            let name = said(self.name);
-            return Err(format!(
-                "the zone {name:?} is defined again in line {again}, which nginx refuses"
-            ));
-        }
+        let [key] = self.key else {
+            // In a template, none may be before a brace.
+            return Err(match self.key {
+                [] => "the key that the zone counts by is missing".to_owned(),
+                several => format!(
+                    "it counts by {}: a key of several words, as Tengine has it, is not understood",
+                    said(&several.join(" "))
+                ),
+            });
+        };
         let (count, unit) = match self.rate {
             rate if rate.ends_with("r/s") => (rate.trim_end_matches("r/s"), "1s"),
             rate if rate.ends_with("r/m") => (rate.trim_end_matches("r/m"), "1m"),
             rate => return Err(format!("its rate is {:?}; nginx has 10r/s and 10r/m", said(rate))),
         };
         let count = whole(count, "its rate")?;
-        let mut key = Key { may_be_empty: self.key.contains('$'), ..Key::default() };
+        let mut read = Key { may_be_empty: key.contains('$'), ..Key::default() };
         let mut seen = BTreeSet::new();
-        for name in names(self.key) {
+        for name in names(key) {
             let map = maps.get(name);
             if let Some(map) = map {
-                key.addresses.ipv6_prefix = map.ipv6_prefix;
-                if map.may_be_empty && self.key.trim_matches(['$', '{', '}']) != name {
-                    return Err(unknown(self.key));
+                read.addresses.ipv6_prefix = map.ipv6_prefix;
+                if map.may_be_empty && key.trim_matches(['$', '{', '}']) != name {
+                    return Err(unknown(key));
                 }
-                key.only = map
+                read.only = map
                     .may_be_empty
                     .then(|| format!("requests whose ${} is not empty", said(name)));
             }
             let name = map.map_or(name, |map| map.of);
             let is_given =
                 name == "remote_user" || name.starts_with("http_") && name != "http_host";
-            key.may_be_empty &= is_given;
+            read.may_be_empty &= is_given;
             let field = field(name)?;
             if seen.insert(field.clone()) {
-                key.fields.push(field);
+                read.fields.push(field);
             }
         }
-        Ok((format!("{count}/{unit}"), key))
+        Ok((format!("{count}/{unit}"), read))
     }
 }
 
 /// The limit of a statement whose zone has this rate and these fields.
-fn limit_req(statement: &Statement, rate: &str, fields: &[String]) -> Result<Limit, String> {
-    let burst = argument(statement, "burst=").map_or(Ok(0), |burst| whole(burst, "its burst"))?;
-    let delay = argument(statement, "delay=").map_or(Ok(0), |delay| whole(delay, "its delay"))?;
-    let mut words = format!("nginx {rate}");
-    if burst > 0 {
-        words += &format!(" burst {burst}");
-    }
+fn limit_req(
+    statement: &Statement,
+    rate: &str,
+    fields: &[String],
+    config: &mut Config,
+) -> Result<Limit, String> {
+    let mut burst = 0;
+    let mut delay = String::new();
     for word in statement.words.iter().skip(1) {
-        let known = ["zone=", "burst=", "delay="].iter().any(|name| word.starts_with(name));
-        if !known && word != "nodelay" {
-            return Err(format!("{:?} of limit_req is not understood", said(word)));
+        let (name, value) = word.split_once('=').map_or((word.as_str(), ""), |pair| pair);
+        match name {
+            "zone" | "forbid_action" => {}
+            "nodelay" if value.is_empty() => delay = " nodelay".to_owned(),
+            "burst" | "delay" => {
+                let n = whole(value, &format!("its {name}"))?;
+                if n == 0 {
+                    config.refuse(statement.line, format!("its {name} is 0"));
+                }
+                match name {
+                    "burst" => burst = n,
+                    _ => delay = format!(" delay {n}"),
+                }
+            }
+            _ => return Err(format!("{:?} of limit_req is not understood", said(word))),
         }
     }
-    if statement.words.iter().any(|word| word == "nodelay") {
-        words += " nodelay";
-    } else if delay > 0 {
-        words += &format!(" delay {delay}");
-    }
-    limit(&words, fields)
+    let burst = if burst > 0 { format!(" burst {burst}") } else { String::new() };
+    limit(&format!("nginx {rate}{burst}{delay}"), fields)
 }
 
 /// A map that is understood: from a client's address to its network, as this program writes it; or to one variable for

@@ -2,7 +2,7 @@
 
 use super::words::lines;
 use super::{Config, Found, Remark};
-use crate::Addresses;
+use crate::{Addresses, Only};
 use ratescope::ParseError;
 use ratescope::policy::Policy;
 
@@ -33,6 +33,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
                             limit,
                             addresses: Addresses::default(),
                             scope: None,
+                            only: Only::All,
                         }),
                     );
                 }

@@ -5,8 +5,9 @@
 use super::field::{header, ip};
 use super::tree::{documents, walk};
 use super::words::{GO, Units, bits, has, lines, span, whole};
-use super::{Config, Found, Remark, SCOPE, limit, said};
-use crate::{Addresses, Target};
+use super::{Config, DEEPEST, Found, Remark, SCOPE, limit, said};
+use crate::only::network;
+use crate::{Addresses, Is, Only, Target, Test};
 use ratescope::internal::shown;
 use ratescope::internal::yaml::{Kind, Node};
 use ratescope::limit::any::AnyLimiter;
@@ -21,6 +22,47 @@ pub(super) fn is_known(text: &str) -> bool {
 /// The keys whose children have names that somebody chose.
 const SECTIONS: [&str; 3] = ["middlewares", "routers", "services"];
 
+/// A value, and the keys that lead to it.
+#[derive(Clone, Copy)]
+struct Entry<'a> {
+    line: usize,
+    path: &'a [&'a str],
+    value: &'a str,
+}
+
+impl Entry<'_> {
+    /// The place of a key that is in one of the kinds of these names, whose children have names of their own.
+    fn find(&self, key: &str) -> Option<usize> {
+        let is_named = |n: usize| n > 0 && SECTIONS.contains(&self.path[n - 1]);
+        (0..self.path.len()).find(|n| self.path[*n].eq_ignore_ascii_case(key) && !is_named(*n))
+    }
+
+    fn key(&self, n: usize) -> &str {
+        self.path.get(n).copied().unwrap_or_default()
+    }
+}
+
+/// What is read of the entries.
+#[derive(Default)]
+struct Entries {
+    settings: Vec<Setting>,
+    routers: Routers,
+    /// What refuses beside the limits, by line.
+    beside: Vec<(usize, &'static str)>,
+}
+
+impl Entries {
+    fn add(&mut self, entry: Entry<'_>) {
+        self.routers.add(entry);
+        self.settings.extend(Setting::new(entry));
+        for (key, name) in [("inflightreq", "inFlightReq"), ("inflightconn", "inFlightConn")] {
+            if entry.find(key).is_some() {
+                self.beside.push((entry.line, name));
+            }
+        }
+    }
+}
+
 /// A value of a middleware `rateLimit`: its last key in lower case, and the name of the middleware.
 struct Setting {
     line: usize,
@@ -30,39 +72,84 @@ struct Setting {
 }
 
 impl Setting {
-    /// The setting at these keys, if they are of a `rateLimit`.
-    fn new<'a>(
-        line: usize,
-        path: impl IntoIterator<Item = &'a str>,
-        value: &str,
-    ) -> Option<Setting> {
-        let mut name = None;
-        let mut key = "";
-        for next in path {
-            // A middleware or a router may be called so, too.
-            if name.is_none() && next.eq_ignore_ascii_case("ratelimit") && !SECTIONS.contains(&key)
-            {
-                name = Some(key);
+    /// The setting of an entry, if it is of a `rateLimit`. With the key `redis`, all replicas count together.
+    fn new(entry: Entry<'_>) -> Option<Setting> {
+        let at = entry.find("ratelimit")?;
+        let Entry { line, path, value } = entry;
+        let is_shared = path.iter().skip(at).any(|key| key.eq_ignore_ascii_case("redis"));
+        let name = shown(entry.key(at.checked_sub(1)?), SCOPE);
+        let key = said(path.last()?).to_ascii_lowercase();
+        (!is_shared).then(|| Setting { line, name, key, value: said(value) })
+    }
+}
+
+/// The routers: their rules, and the middlewares that they use.
+#[derive(Default)]
+struct Routers {
+    all: BTreeMap<String, Router>,
+    /// The names of chains by a middleware of theirs.
+    chains: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Default)]
+struct Router {
+    rule: String,
+    middlewares: Vec<String>,
+}
+
+impl Routers {
+    fn add(&mut self, entry: Entry<'_>) {
+        // A reference may say its provider, as in `web@file`.
+        let names = |text: &str| -> Vec<String> {
+            let names = text.trim_matches(['[', ']']).split(',');
+            let names = names.map(|name| name.trim().trim_matches(['"', '\'']));
+            names.map(|name| name.split('@').next().unwrap_or(name).to_owned()).collect()
+        };
+        let is_list = |key: &str| {
+            let (key, _) = key.split_once('[').unwrap_or((key, ""));
+            key.eq_ignore_ascii_case("middlewares")
+        };
+        if let Some(at) = entry.path.iter().position(|key| key.eq_ignore_ascii_case("routers")) {
+            let router = self.all.entry(entry.key(at + 1).to_owned()).or_default();
+            match entry.key(at + 2) {
+                rule if rule.eq_ignore_ascii_case("rule") => {
+                    router.rule = shown(entry.value, SCOPE)
+                }
+                list if is_list(list) => router.middlewares.extend(names(entry.value)),
+                _ => {}
             }
-            // All replicas count such a limit together.
-            if name.is_some() && next.eq_ignore_ascii_case("redis") {
-                return None;
+        } else if let Some(at) = entry.find("chain").filter(|at| is_list(entry.key(at + 1))) {
+            let chain = entry.key(at.saturating_sub(1)).to_owned();
+            for name in names(entry.value) {
+                self.chains.entry(name).or_default().push(chain.clone());
             }
-            key = next;
         }
-        let key = said(key).to_ascii_lowercase();
-        Some(Setting { line, name: shown(name?, SCOPE), key, value: said(value) })
+    }
+
+    /// The rules of the routers that use a middleware, also by a chain. `None` if there are no routers here.
+    fn rules(&self, name: &str) -> Option<Vec<&str>> {
+        // In Kubernetes a middleware is in a namespace.
+        let short = name.rsplit_once('/').map_or(name, |(_, name)| name);
+        let chains = self.chains.get(short).into_iter().flatten().map(String::as_str);
+        let names: Vec<&str> = chains.chain([name, short]).collect();
+        let uses =
+            |router: &&Router| router.middlewares.iter().any(|it| names.contains(&it.as_str()));
+        let rules = self.all.values().filter(uses).map(|router| router.rule.as_str());
+        (!self.all.is_empty()).then(|| rules.collect())
     }
 }
 
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
-    let settings = if is_toml(text) {
-        toml(text, config)
-    } else if has(text, &["#"], LABEL) {
-        labels(text)
+    let mut entries = Entries::default();
+    if is_toml(text) {
+        toml(text, &mut entries, config);
+    } else if is_labels(text) {
+        labels(text, &mut entries);
     } else {
-        yaml(text)?
-    };
+        yaml(text, &mut entries)?;
+    }
+    let Entries { settings, routers, beside } = entries;
+    beside.into_iter().for_each(|(line, name)| config.beside(line, name));
     let mut middlewares: Vec<(&str, Vec<&Setting>)> = Vec::new();
     let mut places = BTreeMap::new();
     for setting in &settings {
@@ -75,7 +162,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     for (name, settings) in middlewares {
         let line = settings.first().map_or(0, |setting| setting.line);
         let mut addresses = Addresses::default();
-        let found = middleware(&settings, &mut addresses);
+        let found = middleware(&settings, &mut addresses, config);
         if let Ok(limit) = &found
             && let AnyLimiter::TokenBucket(bucket) = &limit.limiter
             && !Target::Traefik.has_bucket(bucket.rate(), bucket.burst())
@@ -83,17 +170,125 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         {
             config.remark(line, format!("Traefik differs: {}", error.problem()));
         }
+        let rules = routers.rules(name).unwrap_or_else(|| vec![""]);
+        if rules.is_empty() {
+            config.remark(line, "no router here uses it");
+        }
+        let is_for_all = rules.iter().any(|rule| rule.is_empty());
+        let scope = super::scope(rules.iter().filter(|_| !is_for_all), " || ");
+        let only = match rules.as_slice() {
+            rules if is_for_all || rules.is_empty() => Only::All,
+            rules => rule(rules),
+        };
         let name = name.to_owned();
-        config.add(line, found.map(|limit| Found { name, line, limit, addresses, scope: None }));
+        config.add(line, found.map(|limit| Found { name, line, limit, addresses, scope, only }));
     }
     Ok(())
+}
+
+/// The requests that one of these rules is for. (A longer rule of another router may take some of them.)
+fn rule(rules: &[&str]) -> Only {
+    const MOST: usize = 60;
+    let tests =
+        rules.iter().take(MOST + 1).map(|rule| Rule::read(rule)).collect::<Option<Vec<_>>>();
+    let tests = tests.filter(|tests| tests.len() <= MOST).map(Test::any);
+    let words = super::scope(rules, " || ").unwrap_or_default();
+    Only::of(tests, &format!("no log tells when {} holds", said(&words)))
+}
+
+/// A rule of a router, as in ``Host(`a.example`) && PathPrefix(`/api`)``.
+struct Rule<'a> {
+    rest: &'a str,
+    depth: usize,
+}
+
+impl<'a> Rule<'a> {
+    /// The rule as a test; `None` if no field of a log tells.
+    fn read(text: &'a str) -> Option<Test> {
+        let mut rule = Rule { rest: text, depth: 0 };
+        let test = rule.any()?;
+        rule.rest.trim().is_empty().then_some(test)
+    }
+
+    fn takes(&mut self, sign: &str) -> bool {
+        let rest = self.rest.trim_start().strip_prefix(sign);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    fn any(&mut self) -> Option<Test> {
+        let mut any = vec![self.all()?];
+        while self.takes("||") {
+            any.push(self.all()?);
+        }
+        Some(Test::any(any))
+    }
+
+    fn all(&mut self) -> Option<Test> {
+        let mut all = vec![self.one()?];
+        while self.takes("&&") {
+            all.push(self.one()?);
+        }
+        Some(Test::all(all))
+    }
+
+    fn one(&mut self) -> Option<Test> {
+        self.depth += 1;
+        let test = match self.depth > DEEPEST {
+            true => None,
+            false if self.takes("!") => self.one().map(Test::not),
+            false if self.takes("(") => self.any().filter(|_| self.takes(")")),
+            false => self.call(),
+        };
+        self.depth -= 1;
+        test
+    }
+
+    fn call(&mut self) -> Option<Test> {
+        let (name, rest) = self.rest.split_once('(')?;
+        self.rest = rest;
+        let mut values = Vec::new();
+        loop {
+            let rest = self.rest.trim_start();
+            let quote = rest.chars().next().filter(|c| ['`', '"', '\''].contains(c))?;
+            let (value, rest) = rest.get(1..)?.split_once(quote)?;
+            values.push(value);
+            self.rest = rest;
+            if self.takes(")") {
+                break;
+            }
+            if !self.takes(",") {
+                return None;
+            }
+        }
+        let field = |name: &str, is: fn(String) -> Is| {
+            let tests = values.iter().map(|value| Test::field(name, is((*value).to_owned())));
+            // In Traefik 2, braces begin a variable.
+            let is_plain = !values.iter().any(|value| value.contains('{'));
+            is_plain.then(|| Test::any(tests))
+        };
+        match name.trim() {
+            "Host" => field("host", Is::Exactly),
+            "Path" => field("path", Is::Exactly),
+            "PathPrefix" => field("path", Is::Begins),
+            "PathRegexp" => field("path", Is::Like),
+            "HostRegexp" => field("host", |value| Is::Like(format!("(?i){value}"))),
+            "Method" => field("method", Is::Exactly),
+            "ClientIP" => {
+                let tests = values.iter().map(|value| Some(Test::field("ip", network(value)?)));
+                tests.collect::<Option<Vec<_>>>().map(Test::any)
+            }
+            _ => None,
+        }
+    }
 }
 
 fn middleware(
     settings: &[&Setting],
     addresses: &mut Addresses,
+    config: &mut Config,
 ) -> Result<ratescope::policy::Limit, String> {
-    const KNOWN: [&str; 8] = [
+    const KNOWN: [&str; 9] = [
         "average",
         "period",
         "burst",
@@ -102,12 +297,22 @@ fn middleware(
         "depth",
         "ipv6subnet",
         "ipstrategy",
+        "excludedips",
     ];
     let mut given = BTreeMap::new();
     for setting in settings {
-        let key = setting.key.as_str();
+        // An entry of a list has its place in a label.
+        let key = setting.key.split('[').next().unwrap_or_default();
+        if key == "excludedips" {
+            config.remark(
+                setting.line,
+                "excludedIPs choose the address of X-Forwarded-For; what is tried counts the client of the log",
+            );
+            continue;
+        }
         if !KNOWN.contains(&key) {
-            return Err(format!("{key} in line {} is not understood", setting.line));
+            config.refuse(setting.line, format!("rateLimit has the option {key:?}"));
+            continue;
         }
         let first = given.entry(key).or_insert(setting);
         if first.value != setting.value {
@@ -116,6 +321,13 @@ fn middleware(
         }
     }
     let value = |name: &str| given.get(name).map(|setting| setting.value.as_str());
+    let has_host = value("requesthost") == Some("true");
+    let has_header = value("requestheadername").is_some_and(|name| !name.is_empty());
+    let has_strategy = ["depth", "ipv6subnet"].iter().any(|name| value(name).is_some());
+    if [has_host, has_header, has_strategy].iter().filter(|has| **has).count() > 1 {
+        let line = settings.first().map_or(0, |setting| setting.line);
+        config.refuse(line, "its sourceCriterion names several sources");
+    }
     let average = whole(value("average").unwrap_or("0"), "average")?;
     if average == 0 {
         return Err("an average of 0 limits nothing".to_owned());
@@ -128,19 +340,23 @@ fn middleware(
             span(period, if is_number { SECONDS } else { GO }, "period")?
         }
     };
-    let field = if value("requesthost") == Some("true") {
+    let field = if has_host {
         "host".to_owned()
-    } else if let Some(name) = value("requestheadername") {
+    } else if let Some(name) = value("requestheadername").filter(|_| has_header) {
         header(name)
     } else {
-        match value("depth").unwrap_or("0") {
-            "0" => {}
-            "1" => addresses.forwarded = true,
+        match whole(value("depth").unwrap_or("0"), "depth")? {
+            0 => {}
+            1 => addresses.forwarded = true,
             depth => {
-                return Err(format!(
-                    "a depth of {} is another address of X-Forwarded-For than the last",
-                    said(depth)
-                ));
+                addresses.forwarded = true;
+                let line = given.get("depth").map_or(0, |setting| setting.line);
+                config.remark(
+                    line,
+                    format!(
+                        "a depth of {depth} is that address of X-Forwarded-For from the right; what is tried counts the client of the log"
+                    ),
+                );
             }
         }
         if let Some(subnet) = value("ipv6subnet") {
@@ -153,40 +369,62 @@ fn middleware(
 
 const SECONDS: Units = &[("", 1.0)];
 
-/// The prefix of containers' labels.
-const LABEL: &str = "traefik.http.middlewares.";
+/// The beginning of labels.
+const LABEL: &str = "traefik.";
 
-fn labels(text: &str) -> Vec<Setting> {
-    let label = |(line, text): (usize, &str)| {
-        let (_, text) = text.split_at(text.find(LABEL)?);
-        let end = text.find(['=', ':'])?;
-        let (path, value) = text.split_at(end);
-        let value = value.get(1..).unwrap_or("");
-        let value =
-            value.split(" #").next().unwrap_or(value).trim_matches([' ', '"', '\'', '`', ':']);
-        Setting::new(line, keys(path), value)
-    };
-    lines(text, &["#"]).filter_map(label).collect()
+fn is_labels(text: &str) -> bool {
+    lines(text, &["#"]).any(|(_, line)| line.to_ascii_lowercase().contains("traefik.http."))
 }
+
+/// The labels of containers, or tags of a catalog: several on a line, with or without quotes, in a list, in JSON, as an
+/// argument of a command.
+fn labels(text: &str, entries: &mut Entries) {
+    for (line, text) in lines(text, &["#"]) {
+        let lower = text.to_ascii_lowercase();
+        let mut from = 0;
+        while let Some(at) = lower.get(from..).and_then(|rest| rest.find(LABEL)) {
+            let (before, label) = text.split_at(from + at);
+            from += at + LABEL.len();
+            let quote = before.chars().next_back().filter(|c| QUOTES.contains(c));
+            let Some(end) = label.find(['=', ':']) else { break };
+            let (path, value) = label.split_at(end);
+            // A key in quotes of its own ends before its colon.
+            let is_key_alone = quote.is_some_and(|quote| path.ends_with(quote));
+            let value = value.get(1..).unwrap_or("").trim_start_matches([' ', '=']);
+            let inner = value.chars().next().filter(|c| QUOTES.contains(c));
+            let value = match (inner, quote.filter(|_| !is_key_alone)) {
+                (Some(inner), _) => value.get(1..).unwrap_or("").split(inner).next(),
+                (None, Some(quote)) => value.split(quote).next(),
+                (None, None) => value.split([' ', ']', '}']).next(),
+            };
+            let value = value.unwrap_or_default().trim_end_matches([',', '\\']);
+            let path: Vec<&str> = keys(path).collect();
+            entries.add(Entry { line, path: &path, value });
+        }
+    }
+}
+
+const QUOTES: [char; 3] = ['"', '\'', '`'];
 
 /// The keys of a path with dots.
 fn keys(path: &str) -> impl Iterator<Item = &str> {
     path.split('.').map(|key| key.trim_matches([' ', '"', '\'']))
 }
 
-fn yaml(text: &str) -> Result<Vec<Setting>, Remark> {
-    let mut settings = Vec::new();
+fn yaml(text: &str, entries: &mut Entries) -> Result<(), Remark> {
     for root in documents(text)? {
         let is_list = root.get("kind").is_some_and(|kind| kind.word().ends_with("List"));
         match root.get("items").filter(|_| is_list) {
-            Some(items) => items.items().iter().for_each(|item| resource(item, &mut settings)),
-            None => resource(&root, &mut settings),
+            Some(items) => {
+                items.items().iter().for_each(|item| resource(item, entries));
+            }
+            None => resource(&root, entries),
         }
     }
-    Ok(settings)
+    Ok(())
 }
 
-fn resource(root: &Node, settings: &mut Vec<Setting>) {
+fn resource(root: &Node, entries: &mut Entries) {
     // A resource of Kubernetes has its name, unique in its namespace, in `metadata`.
     let named = |name: &str| root.get("metadata").and_then(|of| of.get(name)).map(Node::word);
     let name = named("name").filter(|_| root.get("kind").is_some());
@@ -194,13 +432,24 @@ fn resource(root: &Node, settings: &mut Vec<Setting>) {
         Some(space) => format!("{space}/{name}"),
         None => name.to_owned(),
     });
+    let routes = root.get("spec").and_then(|spec| spec.get("routes")).map_or(&[][..], Node::items);
+    for route in routes.iter().filter(|route| route.get("match").is_some()) {
+        let rule = route.get("match").map_or("", Node::word).to_owned();
+        let middlewares = route.get("middlewares").map_or(&[][..], Node::items).iter();
+        let middlewares = middlewares.filter_map(|it| Some(it.get("name")?.word().to_owned()));
+        let router = Router { rule, middlewares: middlewares.collect() };
+        entries.routers.all.insert(format!("line {}", route.at.line), router);
+    }
     walk(root, &mut Vec::new(), &mut |node, path| {
         let Kind::Text { text, .. } = &node.kind else { return };
-        let keys = path.iter().enumerate().map(|(i, key)| match &name {
-            Some(name) if i == 0 && *key == "spec" => name,
-            _ => *key,
-        });
-        settings.extend(Setting::new(node.at.line, keys, text));
+        let line = node.at.line;
+        match (&name, path) {
+            (Some(name), ["spec", rest @ ..]) => {
+                let path: Vec<&str> = [name.as_str()].iter().chain(rest).copied().collect();
+                entries.add(Entry { line, path: &path, value: text });
+            }
+            _ => entries.add(Entry { line, path, value: text }),
+        }
     });
 }
 
@@ -209,25 +458,25 @@ fn is_toml(text: &str) -> bool {
 }
 
 /// The tables of TOML and their keys, each on a line of its own.
-fn toml(text: &str, config: &mut Config) -> Vec<Setting> {
+fn toml(text: &str, entries: &mut Entries, config: &mut Config) {
     let mut table = "";
-    let mut settings = Vec::new();
     for (line, text) in lines(text, &["#"]) {
         if let Some(name) = text.strip_prefix('[') {
             table = name.split(']').next().unwrap_or(name);
         } else if let Some((key, value)) = text.split_once('=') {
             let value = value.split(" #").next().unwrap_or(value).trim();
             let plain = value.trim_matches(['"', '\'']);
-            let setting = Setting::new(line, keys(table).chain(keys(key)), plain);
-            let is_named = setting.is_some() || value.to_ascii_lowercase().contains("ratelimit");
+            let path: Vec<&str> = keys(table).chain(keys(key)).collect();
+            let entry = Entry { line, path: &path, value: plain };
+            let is_named = entry.find("ratelimit").is_some()
+                || value.to_ascii_lowercase().contains("ratelimit");
             if value.starts_with('{') && is_named {
                 config.remark(
                     line,
                     "a table within a line is not understood; write it as a table of its own",
                 );
             }
-            settings.extend(setting);
+            entries.add(entry);
         }
     }
-    settings
 }

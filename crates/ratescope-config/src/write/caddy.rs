@@ -75,13 +75,14 @@ fn key(per: &Per, addresses: Addresses, notes: &mut Notes) -> Result<String, Str
 fn name(field: &Field, addresses: Addresses, notes: &mut Notes) -> String {
     let name = match field {
         Field::Ip if addresses.forwarded => {
-            if addresses.ipv6_prefix < 128 {
-                notes.add("behind a proxy, Caddy counts each IPv6 address, and no networks");
+            if addresses.has_networks() {
+                notes.add("behind a proxy, Caddy counts each address, and no networks");
             }
             return "{http.vars.client_ip}".to_owned();
         }
-        Field::Ip if addresses.ipv6_prefix < 128 => {
-            return format!("{{http.request.remote.host/32,{}}}", addresses.ipv6_prefix);
+        Field::Ip if addresses.has_networks() => {
+            let Addresses { ipv4_prefix, ipv6_prefix, .. } = addresses;
+            return format!("{{http.request.remote.host/{ipv4_prefix},{ipv6_prefix}}}");
         }
         Field::Ip => "remote.host",
         Field::Host => "host",

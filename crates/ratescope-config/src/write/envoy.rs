@@ -26,9 +26,6 @@ const BEGIN: &str = "\
     stat_prefix: ratescope
     filter_enabled: { default_value: { numerator: 100, denominator: HUNDRED } }
     filter_enforced: { default_value: { numerator: 100, denominator: HUNDRED } }
-    # For requests that no descriptor matches: in effect no limit.
-    token_bucket: { max_tokens: 4294967295, tokens_per_fill: 4294967295, fill_interval: 1s }
-    always_consume_default_token_bucket: false
 ";
 
 pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
@@ -47,6 +44,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
              tokens_per_fill: {fill}, fill_interval: {interval}s }}\n"
         ))
     })?;
+    let shared = shared_interval(limits, notes)?;
     let wild = limits.iter().any(|limit| !limit.per.fields().is_empty());
     if wild {
         notes.add(format!(
@@ -64,8 +62,36 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
         if wild { format!("    max_dynamic_descriptors: {BUCKETS}\n") } else { String::new() };
     let client = if addresses.forwarded { REAL_ADDRESS } else { "" };
     Ok(format!(
-        "{client}{BEGIN}{kept}    rate_limits:\n{rate_limits}    descriptors:\n{descriptors}"
+        "{client}{BEGIN}    # For requests that no descriptor matches: in effect no limit.\n    \
+         token_bucket: {{ max_tokens: 4294967295, tokens_per_fill: 4294967295, fill_interval: {shared}s }}\n    \
+         always_consume_default_token_bucket: false\n{kept}    rate_limits:\n{rate_limits}    descriptors:\n{descriptors}"
     ))
+}
+
+/// The shortest interval of a bucket, in milliseconds.
+const SHORTEST: u64 = 50;
+
+/// An interval in seconds of which those of all limits are multiples, as Envoy wants that of the filter's own bucket.
+fn shared_interval(limits: &[Limit], notes: &mut Notes) -> Result<f64, (Option<String>, String)> {
+    let mut shared = 0;
+    for limit in limits {
+        // What can't be written has said so already.
+        let Ok(own) = own(limit, notes) else { continue };
+        let millis = libm::round(own.fill().per().secs() * 1e3) as u64;
+        shared = greatest_common_divisor(shared, millis);
+    }
+    if shared < SHORTEST && limits.len() > 1 {
+        let problem = "its intervals must be multiples of one of at least 50ms";
+        return Err((None, problem.to_owned()));
+    }
+    Ok(shared as f64 / 1e3)
+}
+
+fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
+    while other > 0 {
+        (one, other) = (other, one % other);
+    }
+    one
 }
 
 /// The limiter of Envoy that decides as the limit does.
@@ -151,11 +177,8 @@ fn entry(field: &Field, addresses: Addresses, notes: &mut Notes) -> Result<Entry
         value: None,
     };
     Ok(match field {
-        Field::Ip if addresses.ipv6_prefix < 128 => Entry {
-            action: format!(
-                "masked_remote_address: {{ v6_prefix_mask_len: {} }}",
-                addresses.ipv6_prefix
-            ),
+        Field::Ip if addresses.has_networks() => Entry {
+            action: format!("masked_remote_address: {{ {} }}", masks(addresses)),
             key: "masked_remote_address".to_owned(),
             value: None,
         },
@@ -176,6 +199,12 @@ fn entry(field: &Field, addresses: Addresses, notes: &mut Notes) -> Result<Entry
             header(name, name)
         }
     })
+}
+
+fn masks(Addresses { ipv4_prefix, ipv6_prefix, .. }: Addresses) -> String {
+    let ipv4 = (ipv4_prefix < 32).then(|| format!("v4_prefix_mask_len: {ipv4_prefix}"));
+    let ipv6 = (ipv6_prefix < 128).then(|| format!("v6_prefix_mask_len: {ipv6_prefix}"));
+    ipv4.into_iter().chain(ipv6).collect::<Vec<_>>().join(", ")
 }
 
 /// The actions that produce a descriptor, as an item of `rate_limits`.

@@ -28,6 +28,7 @@ pub(super) fn write(
 ) -> Written {
     let unknown = || (None, format!("it counts no {} of a mail", cost.unwrap_or_default()));
     let (per_cost, acls) = counted(cost).ok_or_else(unknown)?;
+    addresses.warn_of_ipv4(notes);
     let statements = each(limits, |n, limit| {
         let AnyLimiter::Exim(exim) = &limit.limiter else {
             let problem = "it measures a rate of its own; write a limit such as exim 10/1m strict";

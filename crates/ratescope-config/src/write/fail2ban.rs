@@ -40,6 +40,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
              has its own.\n[sshd]\nenabled = true\nmaxretry = {most}\nfindtime = {find}\nbantime = {ban}\n"
         ))
     })?;
+    addresses.warn_of_ipv4(notes);
     if addresses.ipv6_prefix != 128 {
         notes.add("fail2ban counts and bans each IPv6 address by itself, not networks");
     }

@@ -1,6 +1,6 @@
 //! The fields of a key as web servers know them.
 
-use super::Addresses;
+use super::{Addresses, Notes};
 use ratescope::policy::{Limit, Per};
 
 /// A field of a request.
@@ -82,6 +82,18 @@ pub(super) fn fields(per: &Per) -> Result<Vec<Field>, String> {
 }
 
 impl Addresses {
+    /// Warns of networks of IPv4 for a server that has none.
+    pub(super) fn warn_of_ipv4(self, notes: &mut Notes) {
+        if self.ipv4_prefix < 32 {
+            notes.add("each IPv4 address is a client of its own here");
+        }
+    }
+
+    /// Several addresses may be one client.
+    pub(super) const fn has_networks(self) -> bool {
+        self.ipv4_prefix < 32 || self.ipv6_prefix < 128
+    }
+
     /// The settings that these limits need: proxies and networks only if a limit counts by addresses, and always
     /// proxies if one counts by `forwarded`.
     pub(super) fn of(self, limits: &[Limit]) -> Self {

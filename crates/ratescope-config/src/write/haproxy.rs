@@ -66,9 +66,9 @@ fn real_address(notes: &mut Notes) -> String {
 
 /// The address of a client, or its network.
 fn src(addresses: Addresses) -> String {
-    match addresses.ipv6_prefix {
-        128.. => "src".to_owned(),
-        prefix => format!("src,ipmask(32,{prefix})"),
+    match addresses.has_networks() {
+        false => "src".to_owned(),
+        true => format!("src,ipmask({},{})", addresses.ipv4_prefix, addresses.ipv6_prefix),
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
         let problem = "it sees the address that connects, and no X-Forwarded-For";
         return Err((limits.first().map(ToString::to_string), problem.to_owned()));
     }
+    addresses.warn_of_ipv4(notes);
     let mut rules = String::new();
     let sets = each(limits, |n, limit| {
         let problem = "it has a token bucket only; write a limit such as token-bucket 6/1h burst 5";

@@ -104,6 +104,7 @@ const fn has_map(addresses: Addresses) -> bool {
 }
 
 fn client(addresses: Addresses, notes: &mut Notes) -> Client {
+    addresses.warn_of_ipv4(notes);
     if has_map(addresses) {
         return ["$limit_client"; 2];
     }

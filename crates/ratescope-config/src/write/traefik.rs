@@ -42,6 +42,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
     if addresses.ipv6_prefix < 128 {
         notes.add("Traefik has ipv6Subnet from 3.1 on");
     }
+    addresses.warn_of_ipv4(notes);
     notes.add("Traefik keeps 65,536 senders, and forgets one for another");
     Ok(format!("http:\n  middlewares:\n{middlewares}"))
 }

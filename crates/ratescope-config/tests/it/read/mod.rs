@@ -1,7 +1,10 @@
 //! The limits that a server has, read from its configuration.
 
+mod beside;
+mod only;
 mod read;
 mod refused;
+mod refused_there;
 mod scopes;
 mod written;
 

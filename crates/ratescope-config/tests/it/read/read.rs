@@ -287,6 +287,7 @@ spec:
         [
             "9 | Web | token-bucket 100/1s burst 50 per ip | -",
             "20 | test-ratelimit | token-bucket 30/2s burst 20 per ip | -",
+            "line 20: no router here uses it",
         ]
     );
     let toml = r#"
@@ -322,6 +323,7 @@ services:
         [
             "6 | web | token-bucket 10/1s burst 5 per ip | -",
             "11 | two | token-bucket 7/1s burst 1 per host | -",
+            "line 11: no router here uses it",
         ]
     );
 }
@@ -343,7 +345,10 @@ http:
   services:
     ratelimit: {loadBalancer: {servers: []}}
 ";
-    assert_eq!(lines(yaml), ["8 | rateLimit | token-bucket 100/1s burst 1 per ip | -"]);
+    assert_eq!(
+        lines(yaml),
+        ["8 | rateLimit | token-bucket 100/1s burst 1 per ip | Host(`a.example`)"]
+    );
     let toml = "[http.middlewares]\n  [http.middlewares.ratelimit.rateLimit]\n    average = 6\n    burst = 3\n";
     assert_eq!(lines(toml), ["3 | ratelimit | token-bucket 6/1s burst 3 per ip | -"]);
     let label = "- traefik.http.middlewares.ratelimit.ratelimit.average=10";
@@ -397,6 +402,7 @@ acl_check_data:
             "8 |  | exim 100/1h strict per ip | hosts = !+relay_hosts",
             "9 |  | exim 2048/1m30s leaky per user | -",
             "12 | login | exim 10/1d readonly per sender | -",
+            "14 |  | exim 5/1h leaky per ip | -",
             "line 8: it counts recipients: --cost recipients counts them in a log",
             "line 8: after line 5, accept hosts = :",
             "line 9: after line 5, accept hosts = :",
@@ -404,7 +410,8 @@ acl_check_data:
             "line 12: it only reads a rate that is measured elsewhere, and refuses nothing alone",
             "line 12: after line 5, accept hosts = :",
             "line 13: its limit is \"MAX\", which is no number",
-            "line 14: per_addr is not understood",
+            "line 14: it counts different recipients; what is tried counts every event of the log",
+            "line 14: after line 5, accept hosts = :",
         ]
     );
 }

@@ -95,7 +95,9 @@ fn texts_have_bounds() {
     let deep = "token_bucket: max_tokens\n".to_owned() + &"[".repeat(100_000);
     assert!(error(&deep).contains("it can't be read as YAML"));
     let many = "limit_req_zone a zone=a:1m rate=1r/s;\n".to_owned()
-        + &(0..20_000).map(|n| format!("limit_req zone=a burst={n};\n")).collect::<String>();
+        + &(1..20_001)
+            .map(|n| format!("server {{ limit_req zone=a burst={n}; }}\n"))
+            .collect::<String>();
     let config = read(&many).unwrap();
     assert_eq!(config.found.len(), 1000);
     assert_eq!(config.policy().unwrap_err().to_string(), "1000 limits; a policy has 8 at most");

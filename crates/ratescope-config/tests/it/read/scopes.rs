@@ -364,17 +364,17 @@ acl_check_data:
  stick-table type ipv6 size 1m expire 1m store http_req_rate(10s)
  http-request track-sc0 src
  tcp-request connection reject if { src 192.0.2.1 }
- http-request allow if { src 10.0.0.0/8 } or local
+ http-request allow if { src 10.0.0.0/8 } or METH_PUT
  http-request deny if { sc_http_req_rate(0) gt 3 }
 ";
     assert_eq!(
         lines(haproxy),
         [
             "6 | web | haproxy 3/10s per ip | -",
-            "line 6: after line 5, allow if { src 10.0.0.0/8 } or local",
+            "line 6: after line 5, allow if { src 10.0.0.0/8 } or METH_PUT",
         ]
     );
-    let allowed = haproxy.replace(" if { src 10.0.0.0/8 } or local", "");
+    let allowed = haproxy.replace(" if { src 10.0.0.0/8 } or METH_PUT", "");
     assert_eq!(error(&allowed), "line 6: never, as line 5 decides about all");
     let nftables = "chain input { type filter hook input priority 0; policy drop
   ct state established,related accept

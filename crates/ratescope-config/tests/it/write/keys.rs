@@ -37,10 +37,10 @@ pub(crate) fn keys() -> Vec<&'static str> {
 
 /// The ways to count addresses.
 pub(crate) const ADDRESSES: [Addresses; 4] = [
-    Addresses { ipv6_prefix: 128, forwarded: false },
-    Addresses { ipv6_prefix: 64, forwarded: false },
-    Addresses { ipv6_prefix: 128, forwarded: true },
-    Addresses { ipv6_prefix: 48, forwarded: true },
+    Addresses { ipv4_prefix: 32, ipv6_prefix: 128, forwarded: false },
+    Addresses { ipv4_prefix: 32, ipv6_prefix: 64, forwarded: false },
+    Addresses { ipv4_prefix: 32, ipv6_prefix: 128, forwarded: true },
+    Addresses { ipv4_prefix: 32, ipv6_prefix: 48, forwarded: true },
 ];
 
 /// Each key of each server, or the reason why there is none.
@@ -114,8 +114,9 @@ fn a_client_behind_a_proxy_is_found() {
 /// What a server writes for a limiter per `per`, and its warnings.
 fn written(target: &str, policy: &str, ipv6_prefix: u8, forwarded: bool) -> (String, String) {
     let (target, policy): (Target, Policy) = (target.parse().unwrap(), policy.parse().unwrap());
-    let written =
-        target.configure_for(&policy, Addresses { ipv6_prefix, forwarded }, None).unwrap();
+    let written = target
+        .configure_for(&policy, Addresses { ipv4_prefix: 32, ipv6_prefix, forwarded }, None)
+        .unwrap();
     (written.text, written.warnings.join("\n"))
 }
 
@@ -145,7 +146,7 @@ fn a_client_has_as_many_bits_as_it_is_given() {
 fn networks_that_a_server_does_not_know_are_told() {
     for (target, limiter, bits, forwarded, warning) in [
         ("nginx", "nginx 9/1s", 47, false, "its IPv6 networks have whole bytes"),
-        ("caddy", "sliding-log 9/1s", 48, true, "Caddy counts each IPv6 address"),
+        ("caddy", "sliding-log 9/1s", 48, true, "Caddy counts each address"),
         ("traefik", "gcra 9/1s burst 2", 48, false, "Traefik has ipv6Subnet from 3.1 on"),
     ] {
         let told = |bits, forwarded| {

@@ -116,6 +116,7 @@ impl Imported {
     /// How the clients' addresses were counted.
     pub fn addresses(&self) -> Addresses {
         Addresses {
+            ipv4_prefix: 32,
             ipv6_prefix: self.ipv6_prefix().unwrap_or(128),
             // The names of the formats say where the address comes from.
             forwarded: self.formats().iter().any(|format| format.contains("X-Forwarded-For")),
