@@ -28,9 +28,14 @@
 //! limit leaves the floor. From there it doubles its limit every q ln 2/(k-1), no faster. A burst in one
 //! instant changes nothing, since B moves only with time.
 //!
-//! The limiter promises that bound, and no number of events in a window. It surprises a sender whose
-//! traffic grows faster than the bound, and one that comes back from a long holiday and starts at
-//! the floor again.
+//! # At a glance
+//! * **For:** senders too different for one limit, such as the customers of a mail server.
+//! * **Against:** a promise. The limiter promises the bound above, and no number of events in a window. It refuses a
+//!   sender whose traffic grows faster than the bound, and one that comes back from a long holiday and starts at the
+//!   floor again.
+//! * **Memory:** 24 bytes a key.
+//! * **Elsewhere:** *adaptive* limiters usually follow the load of the server; this one follows the sender. For the
+//!   load there is a throttle in rules: `elastic up to 2x while load < 70%`.
 //!
 //! When nights differ from days, [`by_hour`](super::by_hour) learns a habit for each hour.
 //!
@@ -65,7 +70,28 @@ use core::fmt;
 pub(super) const FINDS_ITS_LIMIT: Unstretched =
     Unstretched::Fixed("an adaptive limiter finds its limit itself");
 
-/// An adaptive limiter.
+/// The adaptive limit: each sender is held to a multiple of its own habit.
+///
+/// ```text
+/// L = max(floor, k B)        an event passes when R < L
+/// ```
+///
+/// R is the rate over the decay interval, including the event, and B is min(R, L), smoothed over the increase interval.
+///
+/// ```
+/// use ratescope::limit::adaptive::Adaptive;
+/// use ratescope::limit::exim::Mode;
+/// use ratescope::{Limiter, Span, Time};
+///
+/// let limiter = Adaptive::new(3.0, Span::minutes(1), Span::hours(1), 10.0, Mode::Leaky)?;
+/// let mut state = limiter.initial();
+/// let mut day = (0..24 * 60 * 6).map(|i| Time::ZERO.after(Span::seconds(10 * i)));
+/// // For a day an event each 10 s: six a minute, which decay between the events to 5.5 on average.
+/// assert!(day.all(|now| limiter.check(&mut state, now, 1.0).is_allowed()));
+/// let limit = limiter.peek(&state, Time::ZERO.after(Span::hours(24)), 0.0).limit;
+/// assert_eq!(limit.round(), 17.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adaptive {
     factor: f64,

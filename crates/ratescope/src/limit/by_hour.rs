@@ -84,7 +84,28 @@ use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 
-/// An adaptive limiter with a habit for each hour.
+/// The adaptive limit with a habit for each hour of the day.
+///
+/// ```text
+/// L = max(floor, k max(B_h-1, B_h, B_h+1))        an event in hour h passes when R < L
+/// ```
+///
+/// ```
+/// use ratescope::limit::any::AnyLimiter;
+/// use ratescope::{Limiter, Span, Time};
+///
+/// let limiter: AnyLimiter = "adaptive x3 decay 10m floor 10 by hour".parse()?;
+/// let mut state = limiter.initial();
+/// // For thirty days two events a minute, from 9 to 17 o'clock.
+/// let by_day = |minute: &u32| (9 * 60..17 * 60).contains(&(minute % (24 * 60)));
+/// for minute in (0..30 * 24 * 60).filter(by_day) {
+///     limiter.check(&mut state, Time::ZERO.after(Span::minutes(minute)), 2.0);
+/// }
+/// let limit = |hour: u32| limiter.peek(&state, Time::ZERO.after(Span::hours(30 * 24 + hour)), 0.0).limit;
+/// // At night the floor; at 13 o'clock three times what is usual then, which is just below 20 in ten minutes.
+/// assert_eq!([3, 13].map(limit).map(f64::round), [10.0, 56.0]);
+/// # Ok::<(), ratescope::ParseError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ByHour {
     /// The rule within an hour.

@@ -7,9 +7,15 @@
 //! keeps to the limit is never refused, and one that stays above it is refused as long as it goes
 //! on: no new window gives it a new start.
 //!
-//! It surprises in two ways. The estimate does not include the event's own cost, so the event that
-//! exceeds the limit passes, whatever it costs. And a steady rate r reads up to λ/2 less than r: the
-//! longer the half-life, the smaller the error.
+//! # At a glance
+//! * **For:** abuse that goes on and on. The half-life is how long an offence is remembered.
+//! * **Against:** costs that differ. The estimate does not include the event's own cost, so the event that exceeds the
+//!   limit passes, whatever it costs. And a steady rate r reads up to λ/2 less than r: the longer the half-life, the
+//!   smaller the error.
+//! * **Memory:** 16 bytes a key, whatever the limit.
+//! * **Elsewhere:** CEWMA, the continuous exponentially weighted moving average.
+//! * **Wrong in articles:** a time to live on the keys, which forgets offences; N and T in two keys, which a cluster of
+//!   Redis may put on two nodes.
 //!
 //! The level is the estimate and the limit is the count of the rate, both in events per period of
 //! the rate.
@@ -41,7 +47,28 @@ use core::fmt;
 /// An impulse of this size, in events, counts as forgotten.
 const FORGOTTEN: f64 = 1e-6;
 
-/// EARRRL.
+/// EARRRL: an event passes when the recent average *before* it is within the limit. Every event counts.
+///
+/// With d as the time since the last event:
+///
+/// ```text
+/// estimate = λ N e^(-λ d),  then N = cost + N e^(-λ d)        λ = ln 2 / half-life; passes when estimate <= limit
+/// ```
+///
+/// ```
+/// use ratescope::limit::earrrl::Earrrl;
+/// use ratescope::{Limiter, Rate, Span, Time};
+///
+/// let limiter = Earrrl::new(Rate::per_minute(3), Span::minutes(1))?;
+/// let mut state = limiter.initial();
+/// let passed = [50, 50, 50, 60, 60, 60, 70, 80, 90, 100, 110].map(|second| {
+///     let now = Time::ZERO.after(Span::seconds(second));
+///     if limiter.check(&mut state, now, 1.0).is_allowed() { '1' } else { '0' }
+/// });
+/// // 3/ln 2 = 4.3 events at once are an average of three a minute, and the fifth still finds less.
+/// assert_eq!(String::from_iter(passed), "11111000000");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Earrrl {
     limit: Rate,

@@ -69,7 +69,24 @@ const SLOWEST: f64 = 1.0 / 31_536_000.0;
 /// The rounding of a clock that has been running for up to 97 days, in seconds: half of its last bit.
 const ROUNDING: f64 = 1.0 / (1u64 << 30) as f64;
 
-/// Envoy's token bucket.
+/// Envoy's local rate limit: a token bucket in doubles.
+///
+/// ```text
+/// tokens = min(max_tokens, (now - t) × tokens_per_fill/fill_interval)        an event passes when tokens >= cost
+/// ```
+///
+/// ```
+/// use ratescope::limit::envoy::Envoy;
+/// use ratescope::{Limiter, Rate, Time};
+///
+/// // token_bucket: { max_tokens: 2, tokens_per_fill: 4, fill_interval: 1s }
+/// let limiter = Envoy::new(Rate::per_second(4), 2)?;
+/// let mut state = limiter.initial();
+/// let passed = [0; 3].map(|_| limiter.check(&mut state, Time::ZERO, 1.0).is_allowed());
+/// assert_eq!(passed, [true, true, false]);
+/// assert_eq!(limiter.retry_after(&state, Time::ZERO, 1.0).to_string(), "in 250ms");
+/// # Ok::<(), ratescope::BadNumber>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Envoy {
     fill: Rate,

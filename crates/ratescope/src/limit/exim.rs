@@ -14,9 +14,17 @@
 //! * **leaky** counts allowed events. A sender over the limit gets the limit.
 //! * **readonly** counts nothing: it compares the rate that was measured elsewhere.
 //!
-//! It promises the limit in an instant, and the limit per period for a steady sender. It surprises
-//! in between: a sender that uses its burst and goes on at the limit gets up to twice the limit
-//! in its first period.
+//! It promises the limit in an instant, and the limit per period for a steady sender.
+//!
+//! # At a glance
+//! * **For:** abuse, in strict mode: a sender that stays over the limit gets nothing until it stops. And for a rate to
+//!   look at, since the state is the measured rate.
+//! * **Against:** a promise for a window. A sender that uses its burst and goes on at the limit gets up to twice the
+//!   limit in its first period.
+//! * **Memory:** 16 bytes a key, whatever the limit.
+//! * **Elsewhere:** an *exponentially weighted moving average* (EWMA) of the rate, as the load average of Unix is.
+//! * **Wrong in articles:** 1 in place of the first term, `(1 - e^-x)/x`, which measures steady events half an event
+//!   too high; a fixed interval of samples where events are uneven.
 //!
 //! # A line of an ACL
 //! `ratelimit = 100 / 1h / strict / per_rcpt / $sender_host_address` is `exim 100/1h strict per ip`, for events whose
@@ -140,7 +148,28 @@ impl fmt::Display for Mode {
     }
 }
 
-/// Exim's limiter.
+/// Exim's `ratelimit`: an event passes when the decaying rate, including the event, is below the limit.
+///
+/// With x as the time since the last event, in periods:
+///
+/// ```text
+/// rate = max(cost, cost (1 - e^-x)/x + rate e^-x)        an event passes when rate < limit
+/// ```
+///
+/// ```
+/// use ratescope::limit::exim::{Exim, Mode};
+/// use ratescope::{Limiter, Rate, Span, Time};
+///
+/// let limiter = Exim { limit: Rate::per_minute(3), mode: Mode::Strict };
+/// let mut state = limiter.initial();
+/// let passed = [50, 50, 50, 60, 60, 60, 70, 80, 90, 100, 110].map(|second| {
+///     let now = Time::ZERO.after(Span::seconds(second));
+///     if limiter.check(&mut state, now, 1.0).is_allowed() { '1' } else { '0' }
+/// });
+/// // Refused events count, too, so this sender is refused as long as it goes on.
+/// assert_eq!(String::from_iter(passed), "11100000000");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exim {
     /// The limit m and the period p. A limit of 0 measures without limiting:

@@ -62,7 +62,25 @@ const LONGEST: u64 = 100 * 365 * 86_400;
 /// The default length of a ban, as in fail2ban: ten minutes.
 pub const BAN: Span = Span::minutes(10);
 
-/// A jail.
+/// A jail of fail2ban: the failure that reaches `maxretry` within `findtime` bans its sender for `bantime`.
+///
+/// ```text
+/// count = round(count × findtime/(now - begin))  where more than findtime has passed, then + 1; bans at maxretry
+/// ```
+///
+/// ```
+/// use ratescope::limit::fail2ban::Fail2ban;
+/// use ratescope::{Limiter, Rate, Span, Time};
+///
+/// let jail = Fail2ban::new(Rate::new(3.0, Span::minutes(10))?, Span::hours(1))?;
+/// let mut state = jail.initial();
+/// let passed = [0, 1, 2, 3].map(|second| {
+///     jail.check(&mut state, Time::ZERO.after(Span::seconds(second)), 1.0).is_allowed()
+/// });
+/// // The third failure bans.
+/// assert_eq!(passed, [true, true, false, false]);
+/// # Ok::<(), ratescope::BadNumber>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fail2ban {
     limit: Rate,

@@ -4,9 +4,17 @@
 //! 1, but counting allowed events only, as his part 2 asks.
 //!
 //! Time is cut into windows of one period, aligned to the origin of time. Each window counts from
-//! zero. It promises at most the limit in every window *of the clock*. It surprises at an edge: the
-//! whole limit just before and again just after is twice the limit within a moment, and all keys'
-//! windows end together.
+//! zero. It promises at most the limit in every window *of the clock*.
+//!
+//! # At a glance
+//! * **For:** quotas and invoices, which are per hour or day of the clock.
+//! * **Against:** protecting a backend. The whole limit just before an edge and again just after is twice the limit
+//!   within a moment, and all keys' windows end together.
+//! * **Memory:** 16 bytes a key, whatever the limit.
+//! * **Elsewhere:** *fixed window counter*; `rate_limit` of envoyproxy/ratelimit. `INCR` and `EXPIRE` on Redis is a
+//!   variant whose window begins with the key's first event.
+//! * **Wrong in articles:** a window that is never reset; `INCR` and `EXPIRE` in two calls, so that a key without an
+//!   expiry is refused for ever; `EXPIRE` at every event, so that the window never ends for a sender that goes on.
 //!
 //! The level is the count with the event; the limit is the count of the rate.
 //!
@@ -29,7 +37,26 @@ use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 
-/// A fixed window.
+/// The fixed window: at most the limit in each window of the clock.
+///
+/// ```text
+/// counted = 0 where a window begins        an event passes when counted + cost <= limit
+/// ```
+///
+/// ```
+/// use ratescope::limit::fixed_window::FixedWindow;
+/// use ratescope::{Limiter, Rate, Span, Time};
+///
+/// let limiter = FixedWindow::new(Rate::per_minute(3))?;
+/// let mut state = limiter.initial();
+/// let passed = [50, 50, 50, 60, 60, 60, 70, 80, 90, 100, 110].map(|second| {
+///     let now = Time::ZERO.after(Span::seconds(second));
+///     if limiter.check(&mut state, now, 1.0).is_allowed() { '1' } else { '0' }
+/// });
+/// // A minute of the clock ends at 60: six pass within ten seconds.
+/// assert_eq!(String::from_iter(passed), "11111100000");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FixedWindow {
     limit: Rate,

@@ -11,6 +11,14 @@
 //! decides exactly as [`token_bucket`](super::token_bucket), with the same promise of `burst + rate × window` and the
 //! same levels.
 //!
+//! # At a glance
+//! * **For:** any limit on a rate. It is the one to begin with.
+//! * **Against:** a quota, as the token bucket.
+//! * **Memory:** 24 bytes a key; 8 if the theoretical arrival time is all that is kept, as most libraries do.
+//! * **Elsewhere:** *virtual scheduling* or the *leaky bucket as a meter* (ATM); redis-cell, throttled for Go, governor.
+//! * **Wrong in articles:** a tolerance of `burst` intervals in place of `burst - 1` lets one event more pass at once.
+//!   A theoretical arrival time that moves with refused events refuses whoever keeps trying.
+//!
 //! The theoretical arrival time alone cannot tell a large debt from a clock that was set back. So the state here is
 //! that of a token bucket, with the time of the latest event beside the missing tokens.
 
@@ -20,7 +28,28 @@ use super::by_bucket::*;
 use crate::rate::Rate;
 use crate::text::BadNumber;
 
-/// GCRA.
+/// GCRA, the generic cell rate algorithm: an event passes unless it is too far ahead of its schedule.
+///
+/// With the interval `1 / rate` of a steady sender, and `due` as the theoretical arrival time:
+///
+/// ```text
+/// due = max(due, now) + cost × interval        an event passes when due - now <= burst × interval
+/// ```
+///
+/// ```
+/// use ratescope::limit::gcra::Gcra;
+/// use ratescope::{Limiter, Span, Time};
+///
+/// let limiter = Gcra::per_minute(3);
+/// let mut state = limiter.initial();
+/// let passed = [50, 50, 50, 60, 60, 60, 70, 80, 90, 100, 110].map(|second| {
+///     let now = Time::ZERO.after(Span::seconds(second));
+///     if limiter.check(&mut state, now, 1.0).is_allowed() { '1' } else { '0' }
+/// });
+/// // A burst of three, and then one each 20 s.
+/// assert_eq!(String::from_iter(passed), "11100010101");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gcra(Bucket);
 

@@ -64,7 +64,24 @@ use core::fmt;
 /// The longest period that HAProxy accepts, in milliseconds: 24.8 days.
 const LONGEST: i64 = i32::MAX as i64;
 
-/// A rate counter of a stick table, and the rule that reads it.
+/// A rate counter of HAProxy's stick table, such as `http_req_rate(10s)`, and the rule that reads it.
+///
+/// ```text
+/// rate = floor((previous × left + current × period)/period)        passes when rate <= limit, the request included
+/// ```
+///
+/// ```
+/// use ratescope::limit::haproxy::{Counts, Haproxy};
+/// use ratescope::{Limiter, Rate, Span, Time};
+///
+/// let limiter = Haproxy::new(Rate::new(2.0, Span::seconds(10))?, Counts::All)?;
+/// let mut state = limiter.initial();
+/// let passed = [0, 1, 2, 3, 30].map(|second| {
+///     limiter.check(&mut state, Time::ZERO.after(Span::seconds(second)), 1.0).is_allowed()
+/// });
+/// assert_eq!(passed, [true, true, false, false, true]);
+/// # Ok::<(), ratescope::BadNumber>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Haproxy {
     limit: Rate,

@@ -7,9 +7,18 @@
 //! event is allowed exactly when a token bucket with a burst of the queue's size would allow it, and
 //! events never come out faster than the rate.
 //!
-//! It promises a steady output, and at most `queue + rate × window` admitted in any window. It
-//! surprises by the wait: a sender slightly above the rate always has a full queue, and each of its
-//! events waits `queue / rate`.
+//! It promises a steady output, and at most `queue + rate × window` admitted in any window.
+//!
+//! # At a glance
+//! * **For:** work that must reach a backend at a steady pace, where waiting is better than being refused.
+//! * **Against:** requests of people. A sender slightly above the rate always has a full queue, and each of its events
+//!   waits `queue / rate`.
+//! * **Memory:** 24 bytes a key. The events themselves wait wherever the caller keeps them.
+//! * **Elsewhere:** the name means two things. This is the *leaky bucket as a queue*, a traffic shaper: nginx's
+//!   [`limit_req`](super::nginx) without `nodelay`. The *leaky bucket as a meter* delays nothing, and is
+//!   [`gcra`](super::gcra).
+//! * **Wrong in articles:** code that puts a token in before each event takes one, and so never refuses anything; a
+//!   counter that is reset at intervals, which is a fixed window.
 //!
 //! # Its level does not measure the rate
 //! The page "ratelimit demo" by Tony Finch rejects it as a model of a rate: "The computed value
@@ -36,7 +45,22 @@ use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::Time;
 
-/// A leaky bucket.
+/// The leaky bucket as a queue: an event that fits waits until those before it have left.
+///
+/// ```text
+/// queue = max(0, queue - rate × elapsed)        an event passes when queue + cost <= size, after queue / rate
+/// ```
+///
+/// ```
+/// use ratescope::limit::leaky_bucket::LeakyBucket;
+/// use ratescope::{Limiter, Span, Time};
+///
+/// let limiter = LeakyBucket::per_minute(3);
+/// let mut state = limiter.initial();
+/// let waits = [0; 4].map(|_| limiter.check(&mut state, Time::ZERO, 1.0).wait);
+/// // Out goes one each 20 s. The fourth is refused, since three are in the queue.
+/// assert_eq!(waits, [Some(Span::ZERO), Some(Span::seconds(20)), Some(Span::seconds(40)), None]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeakyBucket(Bucket);
 

@@ -57,7 +57,24 @@ const IDLE: i64 = -1000;
 /// back.
 const SET_BACK: i64 = -60_000;
 
-/// nginx's `limit_req`.
+/// nginx's `limit_req`: an event passes unless it is ahead of the rate by more than the burst.
+///
+/// ```text
+/// excess = max(0, excess - rate × elapsed + cost)        0 for a new key; an event passes when excess <= burst
+/// ```
+///
+/// ```
+/// use ratescope::limit::nginx::{Delay, Nginx};
+/// use ratescope::{Limiter, Rate, Time};
+///
+/// // limit_req_zone $binary_remote_addr zone=a:10m rate=10r/s; limit_req zone=a burst=2 nodelay;
+/// let limiter = Nginx::new(Rate::per_second(10), 2, Delay::Never)?;
+/// let mut state = limiter.initial();
+/// let passed = [0; 4].map(|_| limiter.check(&mut state, Time::ZERO, 1.0).is_allowed());
+/// // The burst, and one more.
+/// assert_eq!(passed, [true, true, true, false]);
+/// # Ok::<(), ratescope::BadNumber>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Nginx {
     rate: Rate,

@@ -11,10 +11,19 @@
 //! level = previous × (time left in the current window)/period + current + cost
 //! ```
 //!
-//! It promises at most the limit in every window of the clock. It surprises when the events were not spread evenly.
-//! After a burst at the very end of a window, nearly the whole limit passes again during the next, so nearly twice the
-//! limit can pass in one period. After a burst at the beginning of a window, events are refused although the last
-//! period contained none.
+//! It promises at most the limit in every window of the clock.
+//!
+//! # At a glance
+//! * **For:** a moving window in a fixed amount of memory.
+//! * **Against:** events that are not spread evenly. After a burst at the very end of a window, nearly the whole limit
+//!   passes again during the next, so nearly twice the limit can pass in one period. After a burst at the beginning of
+//!   a window, events are refused although the last period contained none.
+//! * **Memory:** 24 bytes a key, whatever the limit.
+//! * **Elsewhere:** *sliding window counter* at Cloudflare and in most libraries, or *approximated sliding window*. In
+//!   lists that sum the counters of the last 60 seconds, that name is the [`sliding_window`](super::sliding_window).
+//!   [`haproxy`](super::haproxy) begins the windows with the first event of a key.
+//! * **Wrong in articles:** the previous window weighted by the share that has passed, in place of the share that is
+//!   left; refused events that count, so that a sender that keeps trying is never let in.
 //!
 //! The limit is the count of the rate. Decisions do not divide: both sides are multiplied by the
 //! period, so equality is exact.
@@ -39,7 +48,26 @@ use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 
-/// A sliding counter.
+/// The sliding counter: two windows of the clock, the older one fading out.
+///
+/// ```text
+/// level = previous × (time left in the current window)/period + current + cost        an event passes when level <= limit
+/// ```
+///
+/// ```
+/// use ratescope::limit::sliding_counter::SlidingCounter;
+/// use ratescope::{Limiter, Rate, Span, Time};
+///
+/// let limiter = SlidingCounter::new(Rate::per_minute(3))?;
+/// let mut state = limiter.initial();
+/// let passed = [50, 50, 50, 60, 60, 60, 70, 80, 90, 100, 110].map(|second| {
+///     let now = Time::ZERO.after(Span::seconds(second));
+///     if limiter.check(&mut state, now, 1.0).is_allowed() { '1' } else { '0' }
+/// });
+/// // At 80, two thirds of the three from the first minute still count.
+/// assert_eq!(String::from_iter(passed), "11100001010");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlidingCounter {
     limit: Rate,

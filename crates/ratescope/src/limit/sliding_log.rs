@@ -4,8 +4,15 @@
 //! *allowed* events only, so the limit bounds its length.
 //!
 //! An event counts until exactly one period after it came. The limiter promises at most the limit
-//! in any period, and is the only one here to do so. It surprises by its memory: 16 bytes for each
-//! event that the limit admits, for every key.
+//! in any period, and is the only one here to do so.
+//!
+//! # At a glance
+//! * **For:** few, costly events, such as five messages a day.
+//! * **Against:** large limits, for which the [`sliding_window`](super::sliding_window) needs less memory.
+//! * **Memory:** 40 bytes a key, and 16 for each event that counts: 8 kB at 500 a minute.
+//! * **Elsewhere:** *sliding window log*; on Redis a sorted set, with `ZADD`, `ZREMRANGEBYSCORE` and `ZCARD`.
+//! * **Wrong in articles:** an event that is added before it is asked about, so that refused events fill the log and
+//!   its memory has no bound; the time as the member of a sorted set, so that two events at one time count once.
 //!
 //! The level is the count of the last period including the event; the limit is the count of the
 //! rate.
@@ -35,7 +42,26 @@ pub const SPARE: usize = 1000;
 /// For larger limits a [sliding window](super::sliding_window) needs less memory.
 pub const MAX_ENTRIES: usize = 100_000;
 
-/// A sliding log.
+/// The sliding log: at most the limit in any period, exactly.
+///
+/// ```text
+/// counted = the allowed events of (now - period, now]        an event passes when counted + cost <= limit
+/// ```
+///
+/// ```
+/// use ratescope::limit::sliding_log::SlidingLog;
+/// use ratescope::{Limiter, Rate, Span, Time};
+///
+/// let limiter = SlidingLog::new(Rate::per_minute(3))?;
+/// let mut state = limiter.initial();
+/// let passed = [50, 50, 50, 60, 60, 60, 70, 80, 90, 100, 110].map(|second| {
+///     let now = Time::ZERO.after(Span::seconds(second));
+///     if limiter.check(&mut state, now, 1.0).is_allowed() { '1' } else { '0' }
+/// });
+/// // The three of 50 count until 110.
+/// assert_eq!(String::from_iter(passed), "11100000001");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlidingLog {
     limit: Rate,

@@ -8,9 +8,17 @@
 //! brings it closer to the [sliding log](super::sliding_log), which it equals at one microsecond.
 //!
 //! It promises at most the limit in any interval that is shorter than the period by one precision, since an event is
-//! forgotten up to that much too early. It surprises in a full period: the limit at the end of one block, and again at
-//! the beginning of the block that replaces it, is twice the limit. So does the fixed window, with the two bursts
-//! closer together.
+//! forgotten up to that much too early.
+//!
+//! # At a glance
+//! * **For:** large limits over long windows, such as 5000 a day by the hour.
+//! * **Against:** the promise of a whole period. The limit at the end of one block, and again at the beginning of the
+//!   block that replaces it, is twice the limit, almost a period apart. With the fixed window it is a moment apart.
+//! * **Memory:** 40 bytes a key, and 16 for each block in use, whatever the limit.
+//! * **Elsewhere:** *rolling window*; *sliding window counter* in lists that sum the counters of the last 60 seconds.
+//!   In other lists that name is the [`sliding_counter`](super::sliding_counter).
+//! * **Wrong in articles:** the number of a block compared with a time in seconds, so that blocks are never dropped, or
+//!   all at once.
 //!
 //! The level is the count of the window including the event; the limit is the count of the rate.
 
@@ -34,7 +42,26 @@ pub use super::history::Blocks;
 /// doubles.
 pub const MAX_BLOCKS: i64 = 10_000;
 
-/// A sliding window.
+/// The sliding window with a precision: at most the limit in the last blocks of the clock.
+///
+/// ```text
+/// counted = the sum of the last period / precision blocks        an event passes when counted + cost <= limit
+/// ```
+///
+/// ```
+/// use ratescope::limit::sliding_window::SlidingWindow;
+/// use ratescope::{Limiter, Rate, Span, Time};
+///
+/// let limiter = SlidingWindow::new(Rate::per_minute(3), Span::seconds(20))?;
+/// let mut state = limiter.initial();
+/// let passed = [50, 50, 50, 60, 60, 60, 70, 80, 90, 100, 110].map(|second| {
+///     let now = Time::ZERO.after(Span::seconds(second));
+///     if limiter.check(&mut state, now, 1.0).is_allowed() { '1' } else { '0' }
+/// });
+/// // The block from 40 to 60 counts until 100.
+/// assert_eq!(String::from_iter(passed), "11100000011");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlidingWindow {
     limit: Rate,

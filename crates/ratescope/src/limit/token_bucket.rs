@@ -8,8 +8,17 @@
 //! event takes as many tokens as it costs. When there are not enough, it is refused and takes none:
 //! a fraction of a token is not a token.
 //!
-//! It promises at most `burst + rate × window` in any window. It surprises by that sum: when the
-//! burst is the count of the rate, twice the limit can pass in a period.
+//! It promises at most `burst + rate × window` in any window.
+//!
+//! # At a glance
+//! * **For:** APIs. A client that was idle may send a burst, and then goes on at the rate.
+//! * **Against:** a quota. When the burst is the count of the rate, twice the limit can pass in a period.
+//! * **Memory:** 24 bytes a key, whatever the limit.
+//! * **Elsewhere:** the throttling of AWS and Stripe, Linux's `tc tbf`, Guava's `RateLimiter`, Envoy's
+//!   [local rate limit](super::envoy); [`gcra`](super::gcra) and the *leaky bucket as a meter* decide the same.
+//! * **Wrong in articles:** `if tokens > 0` lets an event pass on a fraction of a token. A refill in whole tokens that
+//!   sets the time to now drops the fraction, and who asks often never gets a token. A timer that adds all tokens of a
+//!   period at once is a fixed window.
 //!
 //! The level is the tokens that would be missing after the event; the limit is the burst. It
 //! decides exactly as [`gcra`](super::gcra). The source file `bucket.rs` has the arithmetic and its
@@ -21,7 +30,26 @@ use super::by_bucket::*;
 use crate::rate::Rate;
 use crate::text::BadNumber;
 
-/// A token bucket.
+/// The token bucket: an event takes as many tokens as it costs, if there are enough.
+///
+/// ```text
+/// tokens = min(burst, tokens + rate × elapsed)        an event passes when tokens >= cost
+/// ```
+///
+/// ```
+/// use ratescope::limit::token_bucket::TokenBucket;
+/// use ratescope::{Limiter, Span, Time};
+///
+/// let limiter = TokenBucket::per_minute(3);
+/// let mut state = limiter.initial();
+/// let passed = [50, 50, 50, 60, 60, 60, 70, 80, 90, 100, 110].map(|second| {
+///     let now = Time::ZERO.after(Span::seconds(second));
+///     if limiter.check(&mut state, now, 1.0).is_allowed() { '1' } else { '0' }
+/// });
+/// // A token comes back every 20 s.
+/// assert_eq!(String::from_iter(passed), "11100010101");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TokenBucket(Bucket);
 
