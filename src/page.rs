@@ -22,7 +22,7 @@ use ratescope::text::ParseError;
 use ratescope::time::Time;
 use ratescope_lab::plot::palette::Theme;
 use ratescope_lab::plot::svg;
-use ratescope_lab::plot::{Fill, Ink, Mark, Rect, axis};
+use ratescope_lab::plot::{Fill, Ink, Mark, Rect};
 use ratescope_lab::view::{Viewport, edges, seconds_per_pixel};
 use telling::Turns;
 use view::{View, named};
@@ -48,7 +48,7 @@ pub struct Page {
     problem: String,
     /// When the last picture was drawn, in milliseconds.
     drawn: f64,
-    /// The instant at the right edge of the last picture.
+    /// The instant at which the lines of the last picture end.
     right: Time,
     /// True if something changed that must be drawn at once.
     dirty: bool,
@@ -61,10 +61,12 @@ impl Page {
     #[wasm_bindgen(constructor)]
     pub fn new(canvas: HtmlCanvasElement, view: &str) -> Result<Page, JsValue> {
         console_error_panic_hook::set_once();
+        let view = named(view).map_err(js_error)?;
+        let viewer = Viewer { only_points: !view.takes_events(), ..Viewer::default() };
         Ok(Page {
-            view: named(view).map_err(js_error)?,
+            view,
             canvas: Canvas::new(canvas)?,
-            viewer: Viewer::default(),
+            viewer,
             texts: Texts::default(),
             turns: Turns::default(),
             problem: String::new(),
@@ -79,12 +81,18 @@ impl Page {
     /// element, the text, and its number, or an empty text.
     pub fn frame(&mut self, wall: f64) -> Result<Vec<String>, JsValue> {
         self.pass(wall);
+        self.viewer.wall = wall;
+        if let Some(at) = self.viewer.pointer.rested(wall) {
+            self.put_crosshair(at);
+        }
+        let clicks = self.viewer.clicks.len();
+        self.viewer.clicks.retain(|click| click.is_seen(wall));
+        let is_over = self.viewer.clicks.len() < clicks;
         let seen = self.viewer.viewport(self.view.run());
         let runs = self.view.has_time() && !self.viewer.paused && self.has_moved(&seen);
         let eased = self.view.ease(&seen, wall, self.viewer.still);
-        let moved = eased || runs || self.viewer.clicked.is_some();
-        let clicked = self.viewer.clicked.take_if(|clicked| !clicked.is_seen(wall));
-        let urgent = core::mem::take(&mut self.dirty) || clicked.is_some();
+        let moved = eased || runs || !self.viewer.clicks.is_empty();
+        let urgent = core::mem::take(&mut self.dirty) || is_over;
         if urgent || moved && (!self.viewer.still || wall - self.drawn >= STILL) {
             self.drawn = wall;
             self.paint()?;
@@ -173,7 +181,12 @@ impl Page {
     /// True if the picture has moved visibly since it was drawn.
     fn has_moved(&self, seen: &Viewport) -> bool {
         let pixel = seconds_per_pixel(seen.size[0], seen.window) / self.canvas.pixels_across();
-        seen.right.since(self.right).abs() >= UNSEEN * pixel
+        self.edge().since(self.right).abs() >= UNSEEN * pixel
+    }
+
+    /// The instant at which the lines end, or at which they leave the picture.
+    fn edge(&self) -> Time {
+        self.viewer.past.unwrap_or(self.view.run().now())
     }
 
     /// Draws at once, but not before the first frame, which draws anyway.
@@ -183,7 +196,6 @@ impl Page {
 
     fn paint(&mut self) -> Result<(), JsValue> {
         let seen = self.viewer.viewport(self.view.run());
-        self.right = seen.right;
         let mut marks = self.view.draw(&seen);
         if let Some([from, to]) = self.viewer.pointer.chosen() {
             let [left, right] = edges(seen.size[0]);
@@ -194,23 +206,16 @@ impl Page {
             marks
                 .insert(0, Mark::Rects { rects: vec![rect], fill: Fill::new(Ink::Crosshair, 0.2) });
         }
-        if let Some(clicked) = &self.viewer.clicked {
-            clicked.draw(&mut marks, &seen, self.drawn, self.viewer.still);
-        }
+        self.right = self.edge();
         self.canvas.paint(&marks)
     }
 
     fn write_texts(&mut self, wall: f64) {
         let seen = self.viewer.viewport(self.view.run());
         self.view.write_texts(&seen, &mut self.texts);
-        let playing = match self.viewer.play {
-            Some(play) => format!("playing at {}×", axis::two_digits(play.speed)),
-            None => String::new(),
-        };
         let note = match self.view.note() {
             _ if !self.problem.is_empty() => &self.problem,
             _ if self.viewer.paused => "paused",
-            "" if !playing.is_empty() && !self.viewer.pace.slowed() => &playing,
             "" if self.viewer.pace.slowed() => "slowed: too many events for this machine",
             note => note,
         };
@@ -220,11 +225,15 @@ impl Page {
         }
     }
 
-    /// After an action of the viewer, the picture, the texts and the screen reader follow at once, and the feedback to
-    /// an earlier click, which may no longer be true, is dropped.
+    /// Notes an action of the viewer other than a click: what became of earlier clicks may no longer be true.
     fn act(&mut self) {
+        self.viewer.clicks.clear();
+        self.note_action();
+    }
+
+    /// After an action of the viewer, the picture, the texts and the screen reader follow at once.
+    fn note_action(&mut self) {
         self.dirty = true;
-        self.viewer.clicked = None;
         self.problem.clear();
         self.turns.sum_up_soon();
     }

@@ -1,8 +1,13 @@
 // A canvas and its page: pointers, fingers, the wheel, keys, and its size.
 import { wireFingers } from "./fingers.js";
 
-/** How much larger a picture is drawn on the whole screen, for those who sit far away: its letters are 20 px high. */
-export const scale = (canvas) => (document.fullscreenElement?.contains(canvas) ? 5 / 3 : 1);
+const isWide = matchMedia("(width >= 1700px) and (height >= 900px)");
+
+/** How much larger a picture is drawn for those who sit far away: on the whole screen, and in the story on a large one. */
+export function scale(canvas) {
+  if (document.fullscreenElement?.contains(canvas)) return 5 / 3;
+  return isWide.matches && canvas.closest(".tale") ? 1.4 : 1;
+}
 
 /**
  * Wires a canvas to its page: `changed` is called after each action, `key` gets the keys, and `fit` gives
@@ -16,7 +21,7 @@ export function wireCanvas(graph, page, { on, guard, changed, key, fit }) {
     page.press(...at(event), false, event.shiftKey);
   });
   on(graph, "pointermove", (event) => {
-    if (event.pointerType === "mouse") graph.style.cursor = page.move_to(...at(event), (event.buttons & 1) === 1);
+    if (event.pointerType === "mouse") graph.style.cursor = page.move_to(...at(event), (event.buttons & 1) === 1, event.timeStamp);
   });
   on(graph, "pointerup", (event) => {
     if (event.button === 0 && event.pointerType === "mouse" && page.release(event.timeStamp)) changed();

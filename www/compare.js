@@ -15,6 +15,33 @@ function put(lanes, focus) {
   rows[focus].querySelector(".pencil").focus();
 }
 
+/**
+ * What limiters do with clients who burst, whether their limit holds in any window, and whether clients who keep going
+ * get nothing: what the questions on top ask for.
+ */
+const answers = [
+  ["token-bucket", "yes", "no", "no"],
+  ["fixed-window", "yes", "no", "no"],
+  ["sliding-counter", "yes", "no", "no"],
+  ["sliding-log", "yes", "yes", "no"],
+  ["exim strict", "yes", "no", "yes"],
+  ["earrrl", "yes", "no", "yes"],
+  ["leaky-bucket", "no", "no", "no"],
+  ["token-bucket burst 1", "no", "no", "no"],
+  ["sliding-log & token-bucket burst 1", "no", "yes", "no"],
+];
+
+/** Leaves the lanes that fit the answers or, if no limiter fits, those that fit most of them. */
+function ask() {
+  const wanted = [...document.querySelectorAll("[data-asks]")].map(({ value }) => value);
+  const fit = ([, ...is]) => wanted.filter((want, i) => want === "" || want === is[i]).length;
+  const most = Math.max(...answers.map(fit));
+  const lanes = answers.filter((it) => fit(it) === most).map(([lane]) => lane).slice(0, 8);
+  page.set("lanes", lanes.join(";"));
+  changed();
+  $("asked").textContent = most === wanted.length ? "" : "No limiter does all of that. These come closest.";
+}
+
 /** Chooses a lane for "Only these", or takes the choice back. */
 function choose(row, chosen) {
   row.querySelector(".number").ariaPressed = String(chosen);
@@ -139,6 +166,8 @@ function wire() {
     changed();
     wrong($("add"), error);
   };
+  on(document, "change", ({ target }) => { if (target.matches("[data-asks]")) ask(); });
+  on($("scenarios"), "click", ({ target }) => { if (target.matches("a")) $("scenarios").hidePopover(); });
   on(document, "keydown", ({ key }) => { if (key === "Escape") closeAll(); });
   on($("graph"), "pointerdown", closeAll);
   on($("add-lane"), "click", add);

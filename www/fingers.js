@@ -68,7 +68,7 @@ export function wireFingers(graph, { page, on, at, changed }) {
     moved ||= Math.hypot(x - from[0], y - from[1]) > RESTS;
     if (moved) clearTimeout(timer);
     if (held) page.point(x, y);
-    else page.move_to(x, y, true);
+    else page.move_to(x, y, true, event.timeStamp);
   });
   on(graph, "pointerup", (event) => {
     if (!isFinger(event)) return;

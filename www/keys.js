@@ -7,19 +7,15 @@ function fill(stage) {
   else stage.requestFullscreen?.().catch(() => {});
 }
 
-/** Shows the keys over the page, as its end has them. */
-function show() {
-  if (!help.querySelector("ul")) help.querySelector("form").before(document.querySelector(".keys").cloneNode(true));
-  help.showModal();
-}
-
 /** Wires the keys, which do nothing where somebody writes. */
 export function wireKeys(graph, on) {
   if (!help) return;
   on(document, "keydown", ({ key, target, ctrlKey, altKey, metaKey, repeat }) => {
     const writes = target.matches("input:not([type=checkbox], [type=range]), select");
     if (ctrlKey || altKey || metaKey || repeat || writes || help.open) return;
-    if (key === "?") show();
+    if (key === "?") help.showModal();
+    if (key === "[") document.getElementById("story-before")?.click();
+    if (key === "]") document.getElementById("story-after")?.click();
     if (key.toLowerCase() === "f") fill(graph.closest(".stage"));
     if (key.toLowerCase() === "m") document.getElementById("sound")?.click();
   });

@@ -275,7 +275,15 @@ function wire() {
     $("ask").hidden = true;
     listen();
   });
-  listen();
+  // A browser has few connections to a host: a tab that nobody sees leaves its own to others.
+  const look = () => {
+    if (document.visibilityState !== "hidden") return listen();
+    request?.abort();
+    request = undefined;
+    return undefined;
+  };
+  on(document, "visibilitychange", look);
+  look();
 }
 
 start(module, { wire, runs: false });

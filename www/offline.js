@@ -1,18 +1,33 @@
 // Keeps the page for when there is no network, or a server that only fails. Otherwise every file comes from the
-// network, so that the page is never an old one. The build lists the files of a version in pkg/files.js; another list is
-// another version, which replaces what was kept.
+// network, so that the page is never an old one. The build lists the files of a version in pkg/files.js, each with the
+// SHA-256 of its bytes; another list is another version, which replaces what was kept.
 importScripts("pkg/files.js");
 
 /* global files, version */
 const kept = `ratescope-${version}`;
 
+/** The type that a browser wants a file to have, by the end of its name; for others any type will do. */
+const types = { html: "text/html", js: "text/javascript", css: "text/css" };
+
+/** The SHA-256 of the bytes of a response. */
+async function hash(response) {
+  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", await response.arrayBuffer()));
+  return bytes.reduce((text, byte) => text + byte.toString(16).padStart(2, "0"), "");
+}
+
+/** Puts a file into the cache. A page that a network sends in its place, to log in for example, is not kept. */
+async function keepFile(cache, [file, wanted]) {
+  // The browser asks whether a file that the page has just loaded has changed, and only then loads it again.
+  const response = await fetch(file, { cache: "no-cache" });
+  const type = types[file === "./" ? "html" : file.split(".").at(-1)];
+  const isOfType = !type || response.headers.get("content-type")?.startsWith(type);
+  if (!response.ok || !isOfType || await hash(response.clone()) !== wanted) throw new Error(`${file} is not that of the list`);
+  await cache.put(file, response);
+}
+
 async function keep() {
   const cache = await caches.open(kept);
-  // The browser asks whether a file that the page has just loaded has changed, and only then loads it again.
-  await cache.addAll(files.map((file) => new Request(file, { cache: "no-cache" })));
-  // If a newer version came meanwhile, what was loaded may be of both: the browser tries again at the next visit.
-  const list = await fetch("pkg/files.js", { cache: "no-cache" });
-  if (!(await list.text()).includes(`"${version}"`)) throw new Error("there is a newer version");
+  await Promise.all(Object.entries(files).map((it) => keepFile(cache, it)));
   await skipWaiting();
 }
 

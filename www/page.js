@@ -35,9 +35,12 @@ const pages = () => [page, ...others.map(([other]) => other)];
  */
 let own;
 
-/** Starts the page with the script of its WebAssembly module. */
-export function start(module, { wire = () => {}, shown = () => {}, drawn = () => {}, runs = true, begins } = {}) {
-  own = { wire, shown, drawn, runs: runs && !begins, begins };
+/**
+ * Starts the page with the script of its WebAssembly module. `picture` is the picture that gets the events of keys, if it
+ * is not always the view's.
+ */
+export function start(module, { wire = () => {}, shown = () => {}, drawn = () => {}, runs = true, begins, picture } = {}) {
+  own = { wire, shown, drawn, runs: runs && !begins, begins, picture: picture ?? (runs ? () => page : undefined) };
   guard(async () => {
     await module.default();
     Page = module.Page;
@@ -342,13 +345,31 @@ export function join(canvas, view) {
 function wireGraph() {
   wireCanvas(graph, page, { on, guard, changed, key, fit });
   on(window, "resize", fit);
-  // Space makes an event while nothing has the focus and the graph is in sight; otherwise it scrolls.
-  on(document, "keydown", (event) => {
-    const { top, bottom } = graph.getBoundingClientRect();
-    const isSeen = top < innerHeight && bottom > 0;
-    if (event.target === document.body && event.key === " " && isSeen) key(event, page, changed);
-  });
+  wireSpace();
+  if ($("add-event")) on($("add-event"), "click", ({ timeStamp }) => { own.picture().key(" ", false, timeStamp); changed(); });
   if ($("live")) on($("live"), "click", () => { page.live(); graph.focus(); });
+}
+
+/**
+ * Space is an event while the picture is in sight, except where somebody writes, and on a control that somebody came to
+ * by keys: there it is the key of the control.
+ */
+function wireSpace() {
+  let isByKeys = false;
+  on(document, "pointerdown", () => { isByKeys = false; }, { capture: true });
+  const takes = ({ target, key }) => {
+    if (key === "Tab") isByKeys = true;
+    if (key !== " " || !own.picture || target.matches("canvas")) return false;
+    const { top, bottom } = (document.querySelector("canvas:not([hidden])") ?? graph).getBoundingClientRect();
+    const writes = target.matches("input:not([type=checkbox], [type=range]), select, textarea") || target.closest("dialog[open], [popover]");
+    const isControl = isByKeys && target.matches("button, input, summary");
+    return top < innerHeight && bottom > 0 && !writes && !isControl;
+  };
+  on(document, "keydown", (event) => {
+    if (takes(event)) key(event, own.picture(), changed);
+  }, { capture: true });
+  // Some browsers press a button when the key goes up.
+  on(document, "keyup", (event) => { if (takes(event)) event.preventDefault(); }, { capture: true });
 }
 
 /** Takes a key on a picture. */

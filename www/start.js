@@ -1,5 +1,22 @@
-// Scope: the mode is Exim's. Another limiter that decides has none.
+// Scope: what belongs to the limiter in force.
 import * as module from "./pkg/ratescope_page.js";
 import { $, page, start } from "./page.js";
 
-start(module, { shown() { $("mode").disabled = page.get("limiter") !== "exim"; } });
+/** Shows the sentence about the limiter in force, and lets only what has an effect be changed. */
+function shown() {
+  const limiter = page.get("limiter");
+  const [kind] = limiter.includes("&") ? [""] : limiter.split(/[ /]/);
+  const isExim = limiter === "exim";
+  const name = isExim ? `exim ${page.get("limit") === "0" ? "free" : page.get("mode")}` : kind;
+  const gists = [...document.querySelectorAll(".gist")];
+  const its = ({ dataset }) => (isExim ? dataset.for === name : dataset.for.split(" ").includes(name));
+  const gist = gists.find(its) ?? gists.at(-1);
+  for (const it of gists) it.hidden = it !== gist;
+  // The mode is Exim’s, and some limiters have a limit of their own.
+  $("mode").disabled = !isExim;
+  const moves = page.moves_limit();
+  for (const it of [$("limit"), ...document.querySelectorAll('[data-step="limit"]')]) it.disabled = !moves;
+  $("limit-own").hidden = moves;
+}
+
+start(module, { shown });

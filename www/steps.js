@@ -4,7 +4,8 @@
 // the Scope or of Compare. If the step has data-plays, the run is played from its second data-from within so many
 // seconds of the viewer. data-flags are the seconds that its sentences with data-at name; a sentence is lit once the
 // run has passed its flag. A button with data-set gives a setting of the run one value, and pressed again, that of
-// data-unset. A part of a formula with data-term has its height in the graph while one points to it.
+// data-unset. A step with data-waits begins with the run of that link, which waits for the reader. Blue is hidden, except in
+// steps with data-blue. A part of a formula with data-term has its height in the graph while one points to it.
 import * as module from "./pkg/ratescope_page.js";
 import { $, join, on, page, start } from "./page.js";
 import { still } from "./theme.js";
@@ -30,13 +31,15 @@ let due;
 
 /** Begins the run of the step that is read; `end` shows it at its end. */
 function run(end = still.matches) {
-  const { from, plays } = step.dataset;
+  const { from, plays, waits, blue } = step.dataset;
   const isLanes = link(step).pathname.endsWith("compare.html");
   picture = isLanes ? lanes : page;
   [graph.hidden, $("note").hidden, $("lanes").hidden, $("lanes-note").hidden] = [isLanes, isLanes, !isLanes, !isLanes];
+  page.show_blue(blue !== undefined);
+  if (waits && !end) return picture.open(waits);
   if (plays && !end) picture.play(runs.get(step), Number(from), Number(plays));
   else picture.open(runs.get(step));
-  flag();
+  return flag();
 }
 
 /** Marks the instants that the sentences of the step name. */
@@ -51,7 +54,7 @@ function enter(it) {
   step = it;
   step.classList.add("read");
   $("place").textContent = `${step.dataset.n} of ${steps.length}`;
-  $("title").textContent = step.querySelector("h2").textContent;
+  $("title").textContent = step.querySelector("h2").firstChild.textContent.trim();
   for (const canvas of [graph, $("lanes")]) canvas.setAttribute("aria-describedby", `${step.id}-figure`);
   $("before").disabled = step === steps[0];
   $("after").disabled = step === steps.at(-1);
@@ -128,13 +131,8 @@ function print() {
 }
 
 function wire() {
-  lanes = join($("lanes"), "lanes");
+  lanes = join($("lanes"), "framed-lanes");
   on(document, "keydown", turn, { capture: true });
-  on(document, "keydown", (event) => {
-    if (event.key !== " " || event.target !== document.body || picture !== lanes) return;
-    event.preventDefault();
-    if (!event.repeat) lanes.key(" ", false, event.timeStamp);
-  });
   on($("before"), "click", () => go(-1));
   on($("after"), "click", () => go(1));
   on($("replay"), "click", () => run(false));
@@ -168,4 +166,4 @@ function begins() {
   else look();
 }
 
-start(module, { wire, drawn, begins });
+start(module, { wire, drawn, begins, picture: () => picture });

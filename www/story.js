@@ -73,7 +73,8 @@ export function wire(page, on, again, back) {
       page.flag([]);
       tell();
     }
-    chip.focus({ preventScroll: true });
+    // In a list that is closed, the button that opens it.
+    (chip.checkVisibility() ? chip : $("list")).focus({ preventScroll: true });
   };
   on($("story-close"), "click", close);
   // On the graph the key returns to live.

@@ -10,7 +10,7 @@ use ratescope::time::{Span, Time};
 use ratescope_lab::compare::{Comparison, Lane, Lanes};
 use ratescope_lab::plot::{Mark, axis};
 use ratescope_lab::view::compare::Below;
-use ratescope_lab::view::{Feedback, Viewport, compare, edges, seconds_per_pixel};
+use ratescope_lab::view::{Fates, Viewport, compare, edges, seconds_per_pixel};
 
 /// A comparison, and the upper edges of its lanes and of the cumulative picture.
 pub(super) struct View {
@@ -176,8 +176,8 @@ impl view::View for View {
         marks
     }
 
-    fn feedback(&self, seen: &Viewport) -> Option<Feedback> {
-        compare::feedback(self.comparison(), &self.viewport(seen))
+    fn fates(&self) -> Option<Fates> {
+        compare::fates(self.comparison())
     }
 
     fn write_texts(&self, seen: &Viewport, texts: &mut Texts) {

@@ -8,8 +8,7 @@
 
 use super::Page;
 use crate::page::pointer::{DRAG, Pointer, Press};
-use crate::page::viewer::Clicked;
-use ratescope_lab::view::{Hit, edges, seconds_per_pixel};
+use ratescope_lab::view::{Click, Hit, edges, seconds_per_pixel};
 use wasm_bindgen::prelude::*;
 
 /// Two clicks on the axis in less time than this, in milliseconds, are a double click.
@@ -32,10 +31,8 @@ impl Page {
 
     /// Puts the crosshair at a point, and drops any press.
     pub fn point(&mut self, x: f64, y: f64) {
-        self.dirty = true;
-        let pointer = &mut self.viewer.pointer;
-        pointer.press = None;
-        pointer.at = Some([x, y]);
+        self.viewer.pointer.press = None;
+        self.put_crosshair([x, y]);
     }
 
     /// Zooms as a wheel turns by `by` CSS pixels; the instant at `x` stays in place.
@@ -54,11 +51,14 @@ impl Page {
         self.viewer.pointer.holds_limit()
     }
 
-    /// The pointer moves, and is still `held` down or not. Returns the CSS cursor, which shows what the press does or
-    /// would do.
-    pub fn move_to(&mut self, x: f64, y: f64, held: bool) -> String {
+    /// The pointer moves at the viewer's time `wall`, and is still `held` down or not. Returns the CSS cursor, which
+    /// shows what the press does or would do.
+    pub fn move_to(&mut self, x: f64, y: f64, held: bool, wall: f64) -> String {
         self.dirty = true;
-        let press = self.viewer.pointer.follow([x, y], held);
+        let press = self.viewer.pointer.follow([x, y], held, wall);
+        if self.viewer.pointer.crosshair.is_some() && press.is_none() {
+            self.put_crosshair([x, y]);
+        }
         let seen = self.viewer.viewport(self.view.run());
         let cursor = match press {
             None => {
@@ -93,6 +93,13 @@ impl Page {
     pub fn release(&mut self, wall: f64) -> bool {
         let chosen = self.viewer.pointer.chosen();
         let Some(press) = self.viewer.pointer.press.take() else { return false };
+        let is_click = chosen.is_none() && !(press.zooms || press.moved || press.ended);
+        if is_click && self.view.takes_events() {
+            if press.hit != Hit::None {
+                self.click(wall, Some(press.from));
+            }
+            return true;
+        }
         self.act();
         let [left, right] = edges(self.viewer.size[0]);
         if let Some([from, to]) = chosen {
@@ -100,7 +107,7 @@ impl Page {
             let to = to.min(right);
             let pixel = seconds_per_pixel(self.viewer.size[0], self.window());
             self.zoom_to(self.right(), (right - to) * pixel, (to - from) * pixel);
-        } else if press.zooms || press.moved || press.ended {
+        } else if !is_click {
             // A second click on the axis shows the whole window again.
             let second = self.viewer.axis.is_some_and(|last| wall - last < DOUBLE);
             let is_axis = press.zooms && !press.moved;
@@ -109,11 +116,9 @@ impl Page {
                 self.viewer.return_to_live();
                 self.view.jump();
             }
-        } else if !self.view.takes_events() {
+        } else {
             let seen = self.viewer.viewport(self.view.run());
             self.view.click(&seen, press.from);
-        } else if (left..=right).contains(&press.from[0]) {
-            self.click(wall);
         }
         true
     }
@@ -131,16 +136,14 @@ impl Page {
     pub fn key(&mut self, key: &str, shift: bool, wall: f64) -> bool {
         let pixels = if shift { 10.0 } else { 1.0 };
         let half = self.window().secs() / 2.0;
-        let edges = edges(self.viewer.size[0]);
         match key {
             " " | "p" | "P" | "s" | "S" | "r" | "R" if !self.view.takes_events() => return false,
             " " => {
-                self.act();
-                self.click(wall);
+                self.click(wall, None);
                 return true;
             }
-            "ArrowLeft" => self.viewer.pointer.move_crosshair(-pixels, edges),
-            "ArrowRight" => self.viewer.pointer.move_crosshair(pixels, edges),
+            "ArrowLeft" => self.move_crosshair(-pixels),
+            "ArrowRight" => self.move_crosshair(pixels),
             "PageUp" => self.look_back(self.right(), half),
             "PageDown" => self.look_back(self.right(), -half),
             "Escape" => {
@@ -168,18 +171,37 @@ impl Page {
         true
     }
 
-    /// Makes an event at the viewer's time `wall`, which is later than the last frame.
-    fn click(&mut self, wall: f64) {
+    /// Makes an event at the viewer's time `wall`, which is later than the last frame, by the pointer at a place, or by
+    /// a key.
+    fn click(&mut self, wall: f64, from: Option<[f64; 2]>) {
+        self.note_action();
         if self.viewer.ended {
             self.pause();
         }
         self.pass(wall);
-        // The feedback is drawn at the present, so the picture returns there.
+        // The event is in the present, so the picture returns there.
         self.viewer.past = None;
         self.view.run_mut().click();
         let at = self.view.run().now();
-        let cursor = self.viewer.pointer.at;
-        let feedback = self.view.feedback(&self.viewer.viewport(self.view.run()));
-        self.viewer.clicked = feedback.map(|feedback| Clicked { feedback, wall, at, cursor });
+        self.viewer.pointer.clear_crosshair();
+        self.viewer.clicks.retain(|click| click.is_seen(wall));
+        self.viewer.clicks.extend(self.view.fates().map(|fates| Click { at, from, wall, fates }));
+    }
+}
+
+/// The crosshair.
+impl Page {
+    /// Puts the crosshair at a place.
+    pub(super) fn put_crosshair(&mut self, at: [f64; 2]) {
+        self.dirty = true;
+        let (now, right, window) = (self.view.run().now(), self.right(), self.window());
+        self.viewer.point(at, [right, now], window);
+    }
+
+    /// Moves the crosshair by `by` CSS pixels, at most to an edge of the plot. A new crosshair begins at the right edge.
+    fn move_crosshair(&mut self, by: f64) {
+        let [from, to] = edges(self.viewer.size[0]);
+        let [x, y] = self.viewer.viewport(self.view.run()).pointer.unwrap_or([to, 0.0]);
+        self.put_crosshair([(x + by).max(from).min(to), y]);
     }
 }

@@ -1,17 +1,29 @@
-//! The place of the pointer and what it holds.
+//! The place of the pointer, what it holds, and the crosshair.
 
 use ratescope::time::Time;
 use ratescope_lab::view::Hit;
+
+/// A pointer that has not moved so far since a click or since it came, in CSS pixels, is there to click.
+const MOVES: f64 = 6.0;
+
+/// A pointer that has not moved for so long, in milliseconds, rests.
+const RESTS: f64 = 150.0;
 
 /// The pointer over the picture.
 #[derive(Default)]
 pub(super) struct Pointer {
     /// The place, in CSS pixels of the canvas.
     pub(super) at: Option<[f64; 2]>,
+    /// The instant under the crosshair. It stays while time passes, so that its readings can be read.
+    pub(super) crosshair: Option<Time>,
     /// The thing below it while it holds nothing.
     pub(super) over: Hit,
     /// The press that it holds.
     pub(super) press: Option<Press>,
+    /// Where the pointer was when it came or clicked.
+    from: Option<[f64; 2]>,
+    /// When it last moved, in milliseconds, if it is away from there and has not rested since.
+    moved: Option<f64>,
 }
 
 /// A press that has not ended.
@@ -58,9 +70,12 @@ impl Press {
 }
 
 impl Pointer {
-    /// Moves the pointer, which drops its press unless it is still `held` down; returns the press that it
-    /// holds.
-    pub(super) fn follow(&mut self, at: [f64; 2], held: bool) -> Option<Press> {
+    /// Moves the pointer at the viewer's time `wall`, which drops its press unless it is still `held` down; returns the
+    /// press that it holds.
+    pub(super) fn follow(&mut self, at: [f64; 2], held: bool, wall: f64) -> Option<Press> {
+        let [x, y] = *self.from.get_or_insert(at);
+        let is_away = self.moved.is_some() || libm::hypot(at[0] - x, at[1] - y) >= MOVES;
+        self.moved = is_away.then_some(wall);
         self.at = Some(at);
         self.press = self.press.filter(|_| held);
         if let Some(press) = &mut self.press {
@@ -69,19 +84,23 @@ impl Pointer {
         self.press
     }
 
+    /// The place of a pointer that has come to rest without a crosshair.
+    pub(super) fn rested(&self, wall: f64) -> Option<[f64; 2]> {
+        let rests = self.press.is_none() && self.crosshair.is_none() && wall - self.moved? >= RESTS;
+        self.at.filter(|_| rests)
+    }
+
+    /// Takes the crosshair away until the pointer has moved from here and rested.
+    pub(super) fn clear_crosshair(&mut self) {
+        (self.crosshair, self.moved, self.from) = (None, None, self.at);
+    }
+
     /// The left and right ends, in CSS pixels, of the stretch of time that a drag is choosing.
     pub(super) fn chosen(&self) -> Option<[f64; 2]> {
         let Press { from: [from, _], .. } =
             self.press.filter(|press| press.zooms && press.moved)?;
         let [to, _] = self.at?;
         Some([from.min(to), from.max(to)])
-    }
-
-    /// Moves the crosshair by `by` CSS pixels, at most to an edge of the plot. A new crosshair begins at the right
-    /// edge.
-    pub(super) fn move_crosshair(&mut self, by: f64, [from, to]: [f64; 2]) {
-        let [x, y] = self.at.unwrap_or([to, 0.0]);
-        self.at = Some([(x + by).max(from).min(to), y]);
     }
 
     pub(super) fn holds_limit(&self) -> bool {

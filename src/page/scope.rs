@@ -4,7 +4,9 @@ use super::ease::Eased;
 use super::run::{AnyRun, Shown};
 use super::view;
 use crate::texts::Texts;
+use ratescope::internal::number;
 use ratescope::outcome::Retry;
+use ratescope::text::ParseError;
 use ratescope::time::{Span, Time};
 use ratescope_lab::lane::Lane;
 use ratescope_lab::plot::{Mark, axis};
@@ -12,20 +14,22 @@ use ratescope_lab::scope::models::Model;
 use ratescope_lab::scope::outlook::Fate;
 use ratescope_lab::scope::{Instrument, Scope, Settings};
 use ratescope_lab::view::compare::promise;
-use ratescope_lab::view::{Feedback, Hit, Viewport, scope, spaced};
+use ratescope_lab::view::{Fates, Hit, Viewport, scope, spaced};
 
 /// A scope, and the events per second at the upper edge of its picture.
 pub(super) struct View {
     shown: Shown<Instrument>,
     top: Eased,
-    /// True if the page has a row of readouts, which then has the readings at the crosshair, instead of the picture.
+    /// True if the page has a row of readouts beside the picture.
     has_readouts: bool,
+    /// The limit and the decay interval before the interval was changed, until the limit is set or kept.
+    before: Option<(f64, Span)>,
 }
 
 impl View {
     pub(super) fn new(shown: Shown<Instrument>) -> Self {
         let top = scope::top(shown.run(), shown.run().now(), Span::minutes(1));
-        View { top: Eased::new(top), shown, has_readouts: false }
+        View { top: Eased::new(top), shown, has_readouts: false, before: None }
     }
 
     /// A view on a page that has a row of readouts.
@@ -38,7 +42,27 @@ impl View {
     }
 
     fn viewport<'a>(&self, seen: &Viewport<'a>) -> Viewport<'a> {
-        Viewport { top: self.top.top, read_beside: self.has_readouts, ..*seen }
+        Viewport { top: self.top.top, ..*seen }
+    }
+
+    /// What a changed interval made of the limit; empty if nothing.
+    fn kept(&self) -> String {
+        let Settings { limit, decay, .. } = *self.scope().settings();
+        let Some((_, was)) = self.before.filter(|(limit, was)| *limit > 0.0 && *was != decay)
+        else {
+            return String::new();
+        };
+        let [times, part] = [was.secs() / decay.secs(), decay.secs() / was.secs()];
+        let share = |n: f64| libm::round(n * 100.0) / 100.0;
+        let change = match (share(times), share(part)) {
+            (2.0, _) => "twice as much as before".to_owned(),
+            (times, _) if times > 1.0 => format!("{times} times as much as before"),
+            (_, 2.0) => "half as much as before".to_owned(),
+            (_, 3.0) => "a third of before".to_owned(),
+            (_, 4.0) => "a quarter of before".to_owned(),
+            (times, _) => format!("{} of before", percent(times)),
+        };
+        format!("The limit is {} per {} now: {change}.", scope::limit_text(limit), spaced(decay))
     }
 
     /// How long until the next event would be allowed.
@@ -90,6 +114,10 @@ impl view::View for View {
         self.top.jump();
     }
 
+    fn begin(&mut self) {
+        self.before = None;
+    }
+
     fn draw(&self, seen: &Viewport) -> Vec<Mark> {
         scope::draw(self.scope(), &self.viewport(seen))
     }
@@ -105,12 +133,36 @@ impl view::View for View {
         scope::is_axis(seen.size, y)
     }
 
+    /// A plain number of an interval is of seconds.
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        let Settings { limit, decay, .. } = *self.scope().settings();
+        let is_interval = matches!(name, "decay" | "increase");
+        if is_interval && number(value.trim()).is_some() {
+            self.shown.set(name, &format!("{}s", value.trim()))?;
+        } else {
+            self.shown.set(name, value)?;
+        }
+        match name {
+            "decay" => self.before = self.before.or(Some((limit, decay))),
+            "limit" | "limiter" => self.before = None,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn keep_rate(&mut self) {
+        let Some((limit, was)) = self.before.take() else { return };
+        let limit = limit * self.scope().settings().decay.secs() / was.secs();
+        // A limit out of range stays as it is.
+        let _ = self.shown.set("limit", &(libm::round(limit * 1e6) / 1e6).to_string());
+    }
+
     fn policy(&self, _name: &str) -> String {
         limiters(self.scope().instrument())
     }
 
     fn limit(&self) -> Option<&'static str> {
-        Some("limit")
+        self.scope().settings().is_limited().then_some("limit")
     }
 
     fn drag(&mut self, seen: &Viewport, [_, y]: [f64; 2]) {
@@ -118,11 +170,11 @@ impl view::View for View {
         let _ = self.shown.set("limit", &limit.to_string());
     }
 
-    fn feedback(&self, seen: &Viewport) -> Option<Feedback> {
-        scope::feedback(self.scope(), seen.size)
+    fn fates(&self) -> Option<Fates> {
+        scope::fates(self.scope())
     }
 
-    fn write_texts(&self, seen: &Viewport, texts: &mut Texts) {
+    fn write_texts(&self, _seen: &Viewport, texts: &mut Texts) {
         if let Some(end) = self.shown.end() {
             let [allowed, refused] = [end.allowed(), end.refused()].map(axis::readout_count);
             let text = if end.lane().is_none() && end.limiter().measures_only() {
@@ -139,9 +191,6 @@ impl view::View for View {
             return texts.set("caption", self.sentence());
         }
         self.readouts(texts);
-        let mut words = scope::words(self.scope(), &self.viewport(seen)).into_iter();
-        texts.set("at-when", words.next().unwrap_or_default());
-        texts.set("at", words.collect::<Vec<_>>().join(" · "));
         self.last_event(texts);
         self.this_moment(texts);
         self.outlook(texts);
@@ -155,7 +204,8 @@ impl view::View for View {
         if !words.is_empty() {
             return words.into_iter().map(|line| line + ". ").collect::<String>() + &memory;
         }
-        format!("{}{}{memory}", self.sentence(), if memory.is_empty() { "" } else { " " })
+        let verdict = self.verdict();
+        [verdict, self.sentence(), memory].join(" ").trim().to_owned()
     }
 
     fn note(&self) -> &'static str {
@@ -173,27 +223,44 @@ impl View {
     fn sentence(&self) -> String {
         let now = self.scope().now();
         let instrument = self.scope().instrument();
+        let limit = match self.scope().settings().limit {
+            0.0 => "no limit".to_owned(),
+            limit => format!("limit {limit}"),
+        };
         format!(
-            "Rate {} per {}, limit {}. {} allowed, {} refused.",
+            "Rate {} per {}, {limit}. {} allowed, {} refused.",
             axis::readout(instrument.rate_at(now)),
             spaced(instrument.period()),
-            self.scope().settings().limit,
             instrument.allowed(),
             instrument.refused(),
         )
+    }
+
+    /// The verdict on the last event, as a sentence; empty before the first.
+    fn verdict(&self) -> String {
+        let instrument = self.scope().instrument();
+        let Some(event) = instrument.last() else { return String::new() };
+        let level = axis::readout(event.outcome.level);
+        let limit = scope::limit_text(event.outcome.limit);
+        if !event.outcome.is_allowed() {
+            format!("Refused: {level}, limit {limit}.")
+        } else if instrument.lane().is_none() && event.limiter.measures_only() {
+            format!("Measured: {level}.")
+        } else {
+            format!("Allowed: {level}, limit {limit}.")
+        }
     }
 
     fn readouts(&self, texts: &mut Texts) {
         let now = self.scope().now();
         let instrument = self.scope().instrument();
         let period = instrument.period();
-        for (id, second, value) in [
-            ("rate", "rate-second", instrument.rate_at(now)),
-            ("smoothed", "smoothed-second", instrument.smoothed_at(now)),
-        ] {
+        for (id, value) in
+            [("rate", instrument.rate_at(now)), ("smoothed", instrument.smoothed_at(now))]
+        {
             texts.set_with_number(id, axis::readout(value), value);
-            texts.set(second, axis::readout(value / period.secs()) + "/s");
         }
+        texts.set("kept", self.kept());
         texts.set("rate-unit", format!("per {}", spaced(period)));
         for (id, count) in [("allowed", instrument.allowed()), ("refused", instrument.refused())] {
             texts.set_with_number(id, axis::readout_count(count), count as f64);
@@ -354,6 +421,10 @@ impl View {
             texts.set(id, axis::readout(value));
         }
     }
+}
+
+fn percent(share: f64) -> String {
+    format!("{}\u{202f}%", axis::readout(100.0 * share))
 }
 
 /// Writes the verdict on the last event; the number of the text is the level.

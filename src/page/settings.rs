@@ -53,8 +53,8 @@ impl Page {
             if value.trim().contains(' ') { error.to_string() } else { error.problem().to_owned() };
         match self.view.get(name).as_str() {
             "" => problem,
-            known if problem.ends_with('?') => format!("{problem} Still {known}."),
-            known => format!("{problem}. Still {known}."),
+            known if problem.ends_with('?') => format!("{problem} Still using {known}."),
+            known => format!("{problem}. Still using {known}."),
         }
     }
 
@@ -80,6 +80,17 @@ impl Page {
             // A value beyond the end of the range is refused, so nothing changes there.
             let _ = self.view.set(name, &value);
         }
+    }
+
+    /// True if the limit of the settings has an effect: some limiters have their own.
+    pub fn moves_limit(&self) -> bool {
+        self.view.limit().is_some()
+    }
+
+    /// After a change of the interval, gives the limit the value with which the allowed rate is the same as before.
+    pub fn keep_rate(&mut self) {
+        self.act();
+        self.view.keep_rate();
     }
 
     /// The position of a setting's slider: the decimal logarithm of the value.

@@ -78,6 +78,7 @@ impl Page {
     /// within `seconds` of the viewer.
     pub fn play(&mut self, fragment: &str, from: f64, seconds: f64) {
         let Some(entry) = self.enter(fragment, Time::from_secs(from).ok()) else { return };
+        self.fix_axis(entry.at);
         let left = entry.at.since(self.view.run().now());
         if left > 0.0 {
             let speed = left / seconds;
@@ -90,7 +91,17 @@ impl Page {
 
     /// Begins the run of a link's fragment where [`play`](Self::play) ends.
     pub fn skip(&mut self, fragment: &str) {
-        self.viewer.ended = self.enter(fragment, None).is_some_and(|entry| entry.paused);
+        let entry = self.enter(fragment, None);
+        self.viewer.ended = entry.as_ref().is_some_and(|entry| entry.paused);
+        if let Some(entry) = entry {
+            self.fix_axis(entry.at);
+        }
+    }
+
+    /// Shows or hides the blue line of the Scope.
+    pub fn show_blue(&mut self, shows: bool) {
+        self.dirty = true;
+        self.viewer.hides_blue = !shows;
     }
 
     /// Marks instants, in seconds of the run, ascending.
@@ -114,6 +125,7 @@ impl Page {
     /// Resets the viewer and the scales, since another run begins.
     pub(super) fn begin(&mut self) {
         self.viewer.begin();
+        self.view.begin();
         self.view.jump();
     }
 
@@ -133,6 +145,13 @@ impl Page {
                 self.viewer.ended = true;
             }
         }
+    }
+
+    /// Has the axis of the run stand still up to the instant `end`, so that the run fills the picture from left to right.
+    fn fix_axis(&mut self, end: Time) {
+        let whole = Span::from_secs(end.as_secs()).unwrap_or_default();
+        let window = self.view.run().window().min(whole);
+        self.viewer.axis_of_run = (window > Span::ZERO).then_some((end, window));
     }
 
     /// The instant at the right edge.

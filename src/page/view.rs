@@ -9,7 +9,7 @@ use crate::texts::Texts;
 use ratescope::text::ParseError;
 use ratescope::time::Time;
 use ratescope_lab::plot::Mark;
-use ratescope_lab::view::{Feedback, Hit, Viewport, edges};
+use ratescope_lab::view::{Fates, Hit, Viewport};
 
 /// The view that an HTML file names.
 pub(super) fn named(name: &str) -> Result<Box<dyn View>, ParseError> {
@@ -90,13 +90,18 @@ pub(super) trait View {
     /// Makes the scales jump to their targets at the next call of [`ease`](Self::ease).
     fn jump(&mut self);
 
+    /// Notes that another run has begun.
+    fn begin(&mut self) {}
+
+    /// Gives the limit the value that has the same rate over the changed interval.
+    fn keep_rate(&mut self) {}
+
     /// The picture.
     fn draw(&self, seen: &Viewport) -> Vec<Mark>;
 
     /// Finds the thing at a point of the picture; a finger, `touch`, points less precisely than a mouse.
-    fn hit(&self, seen: &Viewport, [x, _]: [f64; 2], _touch: bool) -> Hit {
-        let [left, right] = edges(seen.size[0]);
-        if (left..=right).contains(&x) { Hit::Graph } else { Hit::None }
+    fn hit(&self, seen: &Viewport, [_, y]: [f64; 2], _touch: bool) -> Hit {
+        if self.is_axis(seen, y) { Hit::None } else { Hit::Graph }
     }
 
     /// True if the time axis is at this height: a drag on it chooses a stretch to zoom to.
@@ -115,8 +120,8 @@ pub(super) trait View {
     /// Takes a click on a point of a picture in which clicks make no events.
     fn click(&mut self, _seen: &Viewport, _at: [f64; 2]) {}
 
-    /// The feedback to an event that was just made.
-    fn feedback(&self, _seen: &Viewport) -> Option<Feedback> {
+    /// What became of an event that was just made.
+    fn fates(&self) -> Option<Fates> {
         None
     }
 

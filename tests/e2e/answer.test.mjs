@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { compare, counts, opened, quiet, rules, sent } from './compare.mjs';
 import { pageTest } from './harness.mjs';
-import { clipboard, press, settle, show, type, until, values } from './scope.mjs';
+import { clipboard, press, settle, share, show, type, until, values } from './scope.mjs';
 
 pageTest('Compare begins with an answer', async ({ page, open, test }) => {
   await test('three lanes play a burst at the window’s edge', async () => {
@@ -92,7 +92,7 @@ pageTest('blue sets the limit, and refuses what the sentence says', { reducedMot
 
 pageTest('the picture is copied as PNG', clipboard, async ({ page, open }) => {
   await show(page, open, 'auto=off&at=5&paused&do=1:events*12');
-  await press(page, '#copy-picture');
+  await share(page, '#copy-picture');
   await page.waitForFunction(() => document.querySelector('#copy-picture').textContent === 'Copied');
   const types = await page.evaluate(async () => (await navigator.clipboard.read()).flatMap((item) => item.types));
   assert.deepEqual(types, ['image/png']);
@@ -101,7 +101,7 @@ pageTest('the picture is copied as PNG', clipboard, async ({ page, open }) => {
 pageTest('ten seconds are recorded as a film', async ({ page, open }) => {
   await show(page, open, 'auto=off&at=5');
   const download = page.waitForEvent('download');
-  await page.locator('#record').click();
+  await share(page, '#record');
   await until(page, () => document.querySelector('#record').disabled);
   for (let second = 0; second <= 10; second++) await page.clock.runFor(1000);
   const film = await download;

@@ -42,16 +42,66 @@ pageTest('clicks and keys that are events, and those that are not', async ({ pag
     assert.deepEqual([await events(page), await page.locator('#live').isHidden()], [0, true], 'it came back');
   });
 
-  await test('what is beside the graph makes no event', async () => {
+  await test('what is beside the graph makes no event, nor does its axis', async () => {
     await show(page, open, quiet);
     for (const place of ['h1', '.readouts', 'legend >> nth=0', '#decay', '#mode', '#seed', '#try-title']) {
       await page.locator(place).click();
     }
     await press(page, '#step');
-    await page.locator('#reset').focus();
+    const { x, y, width, height } = await page.locator('#graph').boundingBox();
+    await page.mouse.click(x + width / 2, y + height - 10);
+    await page.locator('#decay').focus();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Space'); // on the button that Tab has come to
+    await settle(page);
+    assert.deepEqual([await events(page), await page.inputValue('#decay')], [0, '15s']);
+  });
+
+  await test('all else of the canvas is the button', async () => {
+    await show(page, open, quiet);
+    const { x, y, width, height } = await page.locator('#graph').boundingBox();
+    const places = [[20, 8], [width / 2, 8], [20, 100], [width - 20, 100], [width - 20, height - 50], [width / 2, height - 50]];
+    for (const [across, down] of places) await page.mouse.click(x + across, y + down);
+    await settle(page);
+    assert.equal(await events(page), places.length);
+  });
+
+  await test('after a click elsewhere Space is an event, unless one writes', async () => {
+    await show(page, open, quiet);
+    for (const place of ['#sound', '#auto-rate-slider', '[data-step="increase"] >> nth=1']) {
+      await page.locator(place).click();
+      await page.evaluate(() => scrollTo(0, 0));
+      await page.keyboard.press('Space');
+    }
+    await settle(page);
+    assert.deepEqual([await events(page), await page.inputValue('#increase')], [3, '2m']);
+    await page.locator('#limit').click();
     await page.keyboard.press('Space');
     await settle(page);
-    assert.equal(await events(page), 0);
+    assert.equal(await events(page), 3);
+  });
+
+  await test('a button is for those who see no graph, and the verdict comes first', async () => {
+    await show(page, open, `${quiet}&limit=2`);
+    const button = page.getByRole('button', { name: 'Add an event' });
+    await button.focus();
+    for (const verdict of [/^Allowed: 1[.0]*, limit 2\./, /^Refused: 2[.0]*, limit 2\./]) {
+      await page.keyboard.press('Enter');
+      await settle(page);
+      assert.match(await page.textContent('#summary'), verdict);
+    }
+    assert.doesNotMatch(await page.textContent('#summary'), /Memory/);
+  });
+
+  await test('a click lands: the line jumps at once, and the mark comes with the dot', async () => {
+    await show(page, open, quiet);
+    const at = await plot(page);
+    const marks = async () => (await column(page, at.right - 1)).slice(at.bottom + 4).filter((colour) => colour === inks.light.Allowed).length;
+    await page.mouse.move(0, 0);
+    await click(page);
+    assert.deepEqual([await value(page, 'rate'), await marks()], [1, 0]);
+    await page.clock.runFor(1100);
+    assert((await marks()) >= 8, `${await marks()} pixels`);
   });
 
   await test('another button does nothing, also while the first one is down', async () => {

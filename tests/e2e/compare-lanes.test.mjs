@@ -52,7 +52,7 @@ pageTest('what is written in a lane', tall, async ({ page, open, test }) => {
     for (const text of ['token-bucket brust 3', 'nothing', '', 'gcra 10', 'gcra per planet', 'sliding-log 1000000/1s']) {
       await write(page, 2, text);
       const { message, invalid, seen } = await said(page, 2);
-      assert(message.length > 25 && message.endsWith('. Still gcra.'), `'${text}': ${message}`);
+      assert(message.length > 25 && message.endsWith('. Still using gcra.'), `'${text}': ${message}`);
       assert.deepEqual([invalid, seen], ['true', true], text);
       assert.equal(await lane(page, 2).inputValue(), text);
     }

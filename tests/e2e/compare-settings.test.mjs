@@ -28,7 +28,7 @@ pageTest('what all lanes share', tall, async ({ page, open, test }) => {
     for (const text of ['', 'abc', '0/10s', '-1/10s', '6/0s', '6/10', '1000000/1s', '6/10x']) {
       await type(page, 'limit', text);
       const [message, invalid] = await wrong(page, 'limit');
-      assert(message.endsWith('. Still 6/10s.') && message.length > 25, `'${text}': ${message}`);
+      assert(message.endsWith('. Still using 6/10s.') && message.length > 25, `'${text}': ${message}`);
       assert.equal(invalid, 'true');
     }
     await click(page, 1, 8);
@@ -55,7 +55,7 @@ pageTest('what all lanes share', tall, async ({ page, open, test }) => {
     await press(page, '[data-step=cost][data-by="-1"]');
     assert.equal(await page.inputValue('#cost'), '2');
     await type(page, 'cost', 'much');
-    assert.match((await wrong(page, 'cost'))[0], /\. Still 2\.$/);
+    assert.match((await wrong(page, 'cost'))[0], /\. Still using 2\.$/);
     // An event of cost 0 passes where the limit is not exceeded yet.
     await type(page, 'cost', '0');
     const before = await counts(page);
@@ -105,7 +105,7 @@ pageTest('what all lanes share', tall, async ({ page, open, test }) => {
     await compare(page, open, `${quiet}&lanes=sliding-window precision 5s;token-bucket`);
     await type(page, 'limit', '10/1s');
     const [message, invalid] = await wrong(page, 'limit');
-    assert.match(message, /precision.* Still 10\/10s\.$/s);
+    assert.match(message, /precision.* Still using 10\/10s\.$/s);
     assert.equal(invalid, 'true');
     await (await opened(page, 1)).fill('sliding-window');
     await settle(page);

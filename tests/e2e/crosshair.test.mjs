@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { column, crisp, inks, lines, noteTexts, plot, settle, show, written } from './scope.mjs';
+import { column, crisp, inks, lines, noteTexts, plot, rest, settle, show, written } from './scope.mjs';
 
 const run = 'auto=off&limit=3&window=10s&at=9&paused&do=2:events*3,5:events';
 
@@ -18,8 +18,7 @@ pageTest('the mouse shows exact values where it is', crisp, async ({ page, open 
   const box = await page.locator('#graph').boundingBox();
   const point = async (ago) => {
     const x = Math.round(right - ago * (right - left) / 10);
-    await page.mouse.move(box.x + 1 + x, box.y + 150);
-    await settle(page);
+    await rest(page, box.x + 1 + x, box.y + 150);
     const line = await column(page, x);
     assert(line.filter((ink) => ink === inks.light.Crosshair).length > 200, `no crosshair at ${x}`);
     const exactly = 9 - (right - x) * 10 / (right - left);
@@ -48,7 +47,7 @@ pageTest('keys move it, and the summary says it', async ({ page, open }) => {
   await show(page, open, run);
   assert.equal(await page.getAttribute('#summary', 'aria-live'), 'polite');
   const summary = () => page.textContent('#summary');
-  assert.match(await summary(), /^Rate .* per 10\u202fs, limit 3\. 3 allowed, 1 refused\.$/);
+  assert.match(await summary(), /^Refused: 3\.\d+, limit 3\. Rate .* per 10\u202fs, limit 3\. 3 allowed, 1 refused\.$/);
   await page.locator('#graph').focus();
   for (let i = 0; i < 10; i++) await page.keyboard.press('Shift+ArrowLeft');
   await page.keyboard.press('ArrowLeft');
@@ -60,5 +59,5 @@ pageTest('keys move it, and the summary says it', async ({ page, open }) => {
   assert.match(words, new RegExp(`^at [\\d.]+.s\\. rate ${rate} per 10\u202fs, .* smoothed ${smoothed} per 10\u202fs`));
   await page.keyboard.press('Escape');
   await settle(page);
-  assert.match(await summary(), /^Rate /);
+  assert.match(await summary(), /^Refused: /);
 });

@@ -8,7 +8,7 @@ import { assertClean } from './clean.mjs';
 import { compare } from './compare.mjs';
 import { pageTest } from './harness.mjs';
 import { root } from './launch.mjs';
-import { clipboard, hide, noteTexts, prefer, recording, resize, settle, show, started, stopClock, until, written } from './scope.mjs';
+import { clipboard, hide, noteTexts, prefer, recording, resize, settle, share, show, started, stopClock, until, written } from './scope.mjs';
 
 const small = { viewport: { width: 600, height: 320 } };
 const three = 'lanes=fixed-window;sliding-log;token-bucket&limit=10/5s&auto=off&at=8&paused&do=4:events*12';
@@ -22,8 +22,8 @@ async function embed(page, open, link) {
 }
 
 // Another site, whose page has a frame below so many pixels of nothing. Returns its address, and close().
-async function site(src, above = 0) {
-  const frame = `<iframe src="${src.replaceAll('&', '&amp;')}" width="600" height="320" title="a limiter"></iframe>`;
+async function site(src, above = 0, more = '') {
+  const frame = `<iframe ${more} src="${src.replaceAll('&', '&amp;')}" width="600" height="320" title="a limiter"></iframe>`;
   const html = `<!DOCTYPE html><html lang="en"><link rel="icon" href="data:,"><title>An article</title><div style="height: ${above}px"></div>${frame}`;
   const server = createServer((_, response) => { response.setHeader('content-type', 'text/html').end(html); });
   await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
@@ -35,8 +35,8 @@ async function site(src, above = 0) {
 const elsewhere = /^request to another origin: http:\/\/127\.0\.0\.1:\d+\/$/;
 
 // Opens a page of another site with a frame, and gives the frame to `body`.
-async function framed(page, src, body, above) {
-  const { url, close } = await site(src, above);
+async function framed(page, src, body, above, more) {
+  const { url, close } = await site(src, above, more);
   try {
     await stopClock(page);
     await page.goto(url);
@@ -57,6 +57,15 @@ async function comes(page, frame, holds) {
 const begins = (page, frame) => comes(page, frame, () => document.querySelector('#caption')?.textContent);
 
 const counts = (frame) => frame.textContent('#caption').then((text) => text.match(/(\d+) allowed, (\d+) refused/).slice(1).map(Number));
+
+// Such a frame has an origin of its own, which may not read the page’s modules.
+pageTest('in a sandbox that only allows scripts it says what it needs', { allow: [elsewhere, /CORS|ERR_|blocked/] }, async ({ page, origin }) => {
+  await framed(page, `${origin}/embed.html#limit=3&auto=off&at=5`, async (frame) => {
+    await comes(page, frame, () => document.querySelector('#failed')?.checkVisibility());
+    assert.match(await frame.textContent('#failed'), /could not start.*allow-same-origin/s);
+    assert.equal(await frame.locator('.loading').isVisible(), false);
+  }, 0, 'sandbox="allow-scripts"');
+});
 
 pageTest('in a frame of another site it runs, and a click is an event', { allow: [elsewhere] }, async ({ page, origin }) => {
   await framed(page, `${origin}/embed.html#limit=3&auto=off&at=5`, async (frame) => {
@@ -112,7 +121,7 @@ pageTest('out of sight it waits', { allow: [elsewhere] }, async ({ page, origin 
 
 // Copies the frame, and returns its attributes.
 async function copied(page) {
-  await page.locator('#copy-embed').click();
+  await share(page, '#copy-embed');
   // It says so when the clipboard has taken the text.
   await until(page, () => document.querySelector('#copy-embed').textContent === 'Copied');
   const text = await page.evaluate(() => navigator.clipboard.readText());
@@ -172,7 +181,7 @@ pageTest('without a clipboard the frame is saved', async ({ page, open }) => {
   await page.addInitScript(() => { Object.defineProperty(navigator, 'clipboard', { value: undefined }); });
   await show(page, open, 'auto=off&at=5&paused');
   const download = page.waitForEvent('download');
-  await page.locator('#copy-embed').click();
+  await share(page, '#copy-embed');
   const file = await download;
   assert.equal(file.suggestedFilename(), 'ratescope-scope.html');
   assert.match(readFileSync(await file.path(), 'utf8'), /^<iframe src="http[^"]*\/embed\.html#[^"]*&amp;[^"]*" width="600" height="320" /);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { compare, quiet, sent } from './compare.mjs';
 import { pageTest } from './harness.mjs';
 import { phone } from './pointer.mjs';
-import { click, events, loaded, noteTexts, plot, settle, show, stopClock, type, value, values, visit, written } from './scope.mjs';
+import { click, events, loaded, noteTexts, plot, rest, settle, show, stopClock, type, value, values, visit, written } from './scope.mjs';
 
 const desk = { viewport: { width: 1440, height: 900 } };
 // Opens the Scope by its address alone, with every control as it is at first.
@@ -25,10 +25,10 @@ pageTest('the page opens in the middle of something', desk, async ({ page, open,
     assert.notEqual(await value(page, 'rate'), rate);
   });
 
-  await test('graph and open controls fit one screen, under the stories and the sentence', async () => {
-    const [gist, stories, graph, window] = await Promise.all(['.gist', '.try', '#graph', '#window'].map((what) => box(page, what)));
+  await test('graph and open controls fit one screen, under the stories, and the sentence is under the graph', async () => {
+    const [gist, stories, graph, window] = await Promise.all(['.gist:visible', '.try', '#graph', '#window'].map((what) => box(page, what)));
     const form = await page.$$eval('form > fieldset', (all) => Math.max(...all.map((it) => it.getBoundingClientRect().bottom)));
-    assert(stories.y < gist.y && gist.y + gist.height <= graph.y && graph.height > 350, JSON.stringify([gist, stories, graph]));
+    assert(stories.y < graph.y && graph.y + graph.height <= gist.y && graph.height > 350, JSON.stringify([gist, stories, graph]));
     assert(window.y > graph.y && form <= 900, `the controls end at ${form}`);
     for (const seldom of ['#seed', '#exact', '#step', '#ghost', '#bucket']) assert(await page.locator(seldom).isHidden(), seldom);
   });
@@ -38,11 +38,41 @@ pageTest('what the red line is, is said at every width', async ({ page, open }) 
   await plain(page, open);
   for (const width of [1440, 1200, 768, 390, 320]) {
     await page.setViewportSize({ width, height: 800 });
-    const { y, height } = await box(page, '.gist');
-    assert(y > 0 && y + height < 300, `at ${width}`);
-    assert.match(await page.innerText('.gist'), /^Red is the rate that a limiter remembers: it jumps with each event and fades\./);
+    const [{ y, height }, graph] = [await box(page, '.gist:visible'), await box(page, '#graph')];
+    assert(graph.y < 200 && y >= graph.y + graph.height && y + height < 640, `at ${width}`);
+    assert.match(await page.innerText('.gist:visible'), /^Red is the rate that the limiter remembers: it jumps with each event and fades\./);
     assert.match(await page.innerText('header p'), /^Click the graph/);
   }
+});
+
+pageTest('the sentence is about the limiter in force', async ({ page, open }) => {
+  for (const [link, words] of [
+    ['limit=5&mode=strict', /events are refused, and still count/], ['limit=5&mode=leaky', /events are refused, and don’t count/],
+    ['limit=0', /nothing is refused/], ['limiter=token-bucket burst 12', /tokens that are gone.*Red and blue only measure/],
+    ['limiter=leaky-bucket', /a queue/], ['limiter=sliding-log', /events of the window/], ['limiter=earrrl', /recent average/],
+    ['limiter=adaptive x2 decay 10s increase 25s floor 5', /multiple of what is usual/], ['limiter=3/1s %26 gcra', /what this limiter remembers/],
+  ]) {
+    await plain(page, open, link);
+    assert.match(await page.innerText('.gist:visible'), words, link);
+    const moves = !/adaptive/.test(link);
+    assert.equal(await page.locator('#limit').isEnabled(), moves, link);
+    assert.equal(await page.locator('#limit-own').isVisible(), !moves, link);
+  }
+});
+
+pageTest('a changed interval says what became of the limit, and keeps the rate', async ({ page, open }) => {
+  await show(page, open, 'limit=10&decay=10s&auto=off&at=20&paused');
+  assert.equal(await page.textContent('#kept'), '');
+  await type(page, 'decay', '30'); // seconds, where there is no unit
+  assert.equal(await page.textContent('#rate-unit'), 'per 30\u202fs');
+  assert.equal(await page.textContent('#kept'), 'The limit is 10 per 30\u202fs now: a third of before.');
+  await page.getByRole('button', { name: 'Keep the rate' }).click();
+  await settle(page);
+  assert.deepEqual([await page.inputValue('#limit'), await page.textContent('#kept')], ['30', '']);
+  await type(page, 'decay', '15s');
+  assert.match(await page.textContent('#kept'), /twice as much as before/);
+  await type(page, 'limit', '12');
+  assert.equal(await page.textContent('#kept'), '', 'the viewer has chosen');
 });
 
 pageTest('More is open where a link has something of it', async ({ page, open }) => {
@@ -78,7 +108,9 @@ pageTest('on a phone the graph stays while the controls scroll', phone, async ({
   }
 });
 
-pageTest('a click is answered where it was, for a second', async ({ page, open }) => {
+const still = { reducedMotion: 'reduce' };
+
+pageTest('with less motion a click is answered where it was, for a second', still, async ({ page, open }) => {
   await noteTexts(page);
   await show(page, open, 'auto=off&limit=2&at=30&paused');
   await click(page);
@@ -97,7 +129,7 @@ pageTest('a click is answered where it was, for a second', async ({ page, open }
   assert.deepEqual(await said(page), [], 'it is measured no more');
 });
 
-pageTest('a click on the lanes is answered too', async ({ page, open }) => {
+pageTest('a click on the lanes is answered too', still, async ({ page, open }) => {
   await noteTexts(page);
   await compare(page, open, `${quiet}&lanes=fixed-window 1/10s;fixed-window 2/10s`);
   await page.locator('#graph').focus();
@@ -155,8 +187,8 @@ pageTest('the box of a crosshair and the axis below it say one time', async ({ p
   await page.locator('#graph').focus();
   await page.keyboard.press('PageUp');
   const { right } = await plot(page);
-  await page.locator('#graph').hover({ position: { x: right - 1, y: 100 } });
-  await settle(page);
+  const { x, y } = await box(page, '#graph');
+  await rest(page, x + right - 1, y + 100);
   const times = (await written(page)).filter((text) => /^(at )?[\d.]+\u202fs( ago)?$/.test(text));
   assert(times.every((text) => !text.endsWith('ago')) && times.some((text) => text.startsWith('at 4')), times.join());
   assert(!(await written(page)).some((text) => text.startsWith('−')), 'nothing is told as so long ago');

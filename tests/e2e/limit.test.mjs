@@ -231,7 +231,7 @@ pageTest('another limiter decides what was and what comes', clipboard, async ({ 
   const link = await recording(page);
   assert.match(link, /&limiter=token-bucket burst 12&|&limiter=token-bucket%20burst%2012&/);
   await type(page, 'limiter', 'tokn');
-  assert.match(await page.textContent('#limiter-error'), /not a limiter; did you mean token-bucket\? Still token-bucket burst 12\.$/);
+  assert.match(await page.textContent('#limiter-error'), /not a limiter; did you mean token-bucket\? Still using token-bucket burst 12\.$/);
   await show(page, open, link);
   assert.deepEqual(await values(page, 'allowed', 'refused'), [12, 3]);
   await type(page, 'limiter', 'exim leaky');

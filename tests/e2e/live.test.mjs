@@ -9,7 +9,7 @@ import { pipeline } from 'node:stream';
 import { assertClean } from './clean.mjs';
 import { pageTest } from './harness.mjs';
 import { simulate, startReplay, startService } from './launch.mjs';
-import { denyStores, noteTexts, settle, started, stopClock, until, written } from './scope.mjs';
+import { denyStores, hide, noteTexts, settle, started, stopClock, until, written } from './scope.mjs';
 import { counted } from './tune.mjs';
 
 const RULES = `
@@ -79,6 +79,23 @@ const untilKeys = (page, id, keys) => until(page, ([id, keys]) => {
 }, [id, keys.sort().join()]);
 
 const sums = (page) => page.$$eval('#t-rules tr', (rows) => rows.map((row) => row.dataset.sums));
+
+// A browser has six connections to a host.
+pageTest('a tab that is hidden leaves its connection to others, and goes on when it is seen', { allow }, async ({ page, context }) => {
+  await withService(async (service) => {
+    const tabs = [page];
+    while (tabs.length < 7) tabs.push(await context.newPage());
+    for (const tab of tabs.slice(0, 6)) {
+      await live(tab, service);
+      await hide(tab, true);
+    }
+    await live(tabs[6], service);
+    await ask(service, 'user=bob', 2);
+    await until(tabs[6], () => document.querySelector('#t-rules tr')?.dataset.sums === '2 0 0');
+    await hide(page, false);
+    await until(page, () => document.querySelector('#t-rules tr')?.dataset.sums === '2 0 0');
+  });
+});
 
 pageTest('figures are those of the counters, and a key is replayed', { allow }, async ({ page }) => {
   await withService(async (service) => {

@@ -1,39 +1,35 @@
-// What the limiter remembers: at the crosshair, just after a click, and on demand.
+// What the limiter remembers, on demand.
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { address, column, crisp, noteTexts, plot, settle, show, step, written } from './scope.mjs';
+import { address, column, crisp, noteTexts, plot, rest, settle, show, step, written } from './scope.mjs';
 
 const log = 'limiter=sliding-log&auto=off&window=20s&at=13&paused&do=1:events*2,9:events*1,12:events*4';
 const last = (n) => `remembers ${n} event${n === 1 ? '' : 's'} of the last 10\u202fs`;
 
-pageTest('the crosshair shades what a log holds there', crisp, async ({ page, open }) => {
+pageTest('on demand it is drawn at the crosshair, on an axis of its own', crisp, async ({ page, open }) => {
   await noteTexts(page);
   await show(page, open, log);
-  const { left, right, top } = await plot(page);
+  const { left, right, bottom } = await plot(page);
   const x = (at) => Math.round(right - (13 - at) * (right - left) / 20);
-  // Where nothing is drawn, the canvas is transparent.
-  const shaded = async (at) => (await column(page, x(at)))[2 * (top + 40)] !== '#000000';
-  assert.deepEqual([await shaded(2.3), await shaded(11.5)], [false, false]);
-  assert(!(await written(page)).some((text) => text.startsWith('remembers')));
-
   const box = await page.locator('#graph').boundingBox();
-  await page.mouse.move(box.x + 1 + x(10.5), box.y + 150);
+  const remembers = async () => (await written(page)).find((text) => text.startsWith('remembers'));
+  await rest(page, box.x + 1 + x(10.5), box.y + 150);
+  assert.equal(await remembers(), undefined, 'a pointer alone shows no memory');
+  await page.locator('#graph').focus();
+  await page.keyboard.press('w');
   await settle(page);
-  assert((await written(page)).includes(last(3)));
+  assert.equal(await remembers(), last(3));
+  // Where nothing is drawn, the canvas is transparent.
+  const shaded = async (at) => (await column(page, x(at)))[2 * (bottom - 20)] !== '#000000';
   assert.deepEqual([await shaded(0.2), await shaded(2.3), await shaded(11.5)], [false, true, false]);
-  await page.mouse.move(box.x + 1 + x(11.5), box.y + 150);
-  await settle(page);
-  assert((await written(page)).includes(last(1)));
+  await rest(page, box.x + 1 + x(11.5), box.y + 150);
+  assert.equal(await remembers(), last(1));
   assert.deepEqual([await shaded(1.2), await shaded(2.3)], [false, true]);
-
-  // A click makes an event in the present, and it is the memory of that one which is shown with the verdict.
+  // A click takes the crosshair away, until the pointer has moved and rested.
   await page.mouse.click(box.x + 1 + x(11.5), box.y + 150);
   await settle(page);
-  assert((await written(page)).includes(last(6)));
-  await page.clock.runFor(1200);
-  await settle(page);
-  assert((await written(page)).includes(last(1)));
+  assert.equal(await remembers(), last(6));
 });
 
 pageTest('a key shows it at the right edge, and a link keeps that', crisp, async ({ page, open }) => {

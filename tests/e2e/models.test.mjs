@@ -104,7 +104,7 @@ pageTest('the thin lines', { ...crisp, ...clipboard }, async ({ page, open, test
     await show(page, open, `${script}&mean=on`);
     for (const wrong of ['0', '1001', 'ten', '']) {
       await type(page, 'last', wrong);
-      assert.match(await page.textContent('#last-error'), /choose from 1 to 1000\. Still 10\.$/);
+      assert.match(await page.textContent('#last-error'), /choose from 1 to 1000\. Still using 10\.$/);
       assert.equal(await page.getAttribute('#last', 'aria-invalid'), 'true');
     }
     await type(page, 'last', '3');

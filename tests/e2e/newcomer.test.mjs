@@ -18,8 +18,8 @@ for (const viewport of [{ width: 1440, height: 900 }, { width: 390, height: 844 
   pageTest(`"what is this?": a refusal and why, in two actions, ${at}`, { viewport }, async ({ page, open }) => {
     await open('/');
     await started(page);
-    assert.match(await page.textContent('.gist'), /^Red is the rate .* refused/);
-    assert(await isInSight(page, '.gist'));
+    assert.match(await page.innerText('.gist:visible'), /^Red is the rate .* refused/);
+    assert(await isInSight(page, '.gist:not([hidden])'));
     assert(Number(await page.$eval('#refused', (it) => it.dataset.value)) > 0, 'some were refused already');
     // The two actions: a lower limit, and an event of one's own.
     await page.fill('#limit', '1'); // 1
@@ -28,15 +28,15 @@ for (const viewport of [{ width: 1440, height: 900 }, { width: 390, height: 844 
     assert.match(await page.textContent('#verdict'), /refused: rate [\d.]+, limit 1$/);
   });
 
-  pageTest(`"which limiter is for me?": one story and one table, ${at}`, { viewport }, async ({ page, open }) => {
+  pageTest(`"which limiter is for me?": two questions and one table, ${at}`, { viewport }, async ({ page, open }) => {
     await open('/');
     await started(page);
     await page.getByRole('link', { name: 'Compare', exact: true }).click(); // 1
     await started(page);
-    assert(await isInSight(page, '#scenarios a'));
-    await page.locator('#scenarios a').first().click(); // 2
-    await until(page, () => !document.querySelector('#story').hidden);
-    assert(await isInSight(page, '.told'));
+    await page.getByLabel('May clients burst?').selectOption('yes'); // 2
+    await page.getByLabel('Must the limit hold in any window?').selectOption('yes'); // 3
+    await until(page, () => document.querySelectorAll('.lane').length === 1);
+    assert.equal(await page.textContent('.lane .name'), 'sliding-log');
     assert(await page.locator('.which table').isVisible());
   });
 }

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -83,8 +84,8 @@ pageTest('a new version is seen at once, and takes the place of the old one', op
     await page.goto(server.origin);
     await started(page);
     const first = await kept(page);
-    const html = readFileSync(join(www, 'index.html'), 'utf8');
-    writeFileSync(join(www, 'index.html'), html.replace('<title>', '<title>Newer, '));
+    const html = readFileSync(join(www, 'index.html'), 'utf8').replace('<title>', '<title>Newer, ');
+    writeFileSync(join(www, 'index.html'), html);
 
     await part('nothing old is shown while there is a network', async () => {
       await page.reload();
@@ -93,7 +94,9 @@ pageTest('a new version is seen at once, and takes the place of the old one', op
 
     await part('what is kept is of the new version only', async () => {
       const files = readFileSync(join(www, 'pkg/files.js'), 'utf8');
-      writeFileSync(join(www, 'pkg/files.js'), files.replace(/version = ".*"/, 'version = "newer"'));
+      const hash = createHash('sha256').update(html).digest('hex');
+      const newer = files.replace(/version = ".*"/, 'version = "newer"').replace(/(".\/(?:index.html)?"): ".*"/g, `$1: "${hash}"`);
+      writeFileSync(join(www, 'pkg/files.js'), newer);
       await page.reload();
       await started(page);
       await page.evaluate(() => { navigator.serviceWorker.getRegistration().then((it) => it.update()); });
@@ -118,7 +121,8 @@ pageTest('what is kept is never of two versions', options, async ({ page, contex
     if (path === '/tune.html' && isMoving) version += 1; // which only a worker asks for
     const file = readFileSync(`${root}www${path}`);
     response.setHeader('content-type', types[path.split('.').at(-1)] ?? 'text/plain');
-    response.end(path === '/pkg/files.js' ? String(file).replace(/version = ".*"/, `version = "${version}"`) : file);
+    if (path === '/tune.html' && isMoving) return response.end(`${file}<!-- of version ${version} -->`);
+    return response.end(path === '/pkg/files.js' ? String(file).replace(/version = ".*"/, `version = "${version}"`) : file);
   });
   await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
   const end = () => page.evaluate(async () => {
@@ -139,12 +143,43 @@ pageTest('what is kept is never of two versions', options, async ({ page, contex
   }
 });
 
+// As the page of a network that asks for a login, or of a host while it publishes a version.
+pageTest('what a network sends in place of a file is not kept', options, async ({ page, context }) => {
+  let isOther = true;
+  const server = createServer(({ url }, response) => {
+    const path = url === '/' ? '/index.html' : new URL(url, 'http://localhost').pathname;
+    const isPage = isOther && path === '/tune.js';
+    response.setHeader('content-type', isPage ? 'text/html' : types[path.split('.').at(-1)] ?? 'text/plain');
+    response.end(isPage ? '<p>Log in first.</p>' : readFileSync(`${root}www${path}`));
+  });
+  await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+  try {
+    await page.goto(`http://127.0.0.1:${server.address().port}`);
+    const end = () => page.evaluate(async () => {
+      const it = await navigator.serviceWorker.register('offline.js');
+      const worker = it.installing ?? it.waiting ?? it.active;
+      while (!['redundant', 'activated'].includes(worker.state)) await new Promise((next) => { worker.onstatechange = next; });
+      return worker.state;
+    });
+    assert.equal(await end(), 'redundant');
+    isOther = false;
+    assert.equal(await end(), 'activated');
+    await kept(page);
+    await context.setOffline(true);
+    await page.goto(`http://127.0.0.1:${server.address().port}/tune.html`);
+    await started(page);
+  } finally {
+    await context.close();
+    server.close();
+  }
+});
+
 test('the list of what is kept has every file of the page', () => {
   const said = readFileSync(`${root}www/pkg/files.js`, 'utf8');
   const { files } = new Function(`${said}; return { files, version };`)();
   for (const page of ['index', 'compare', 'tune']) {
     const html = readFileSync(`${root}www/${page}.html`, 'utf8');
     const named = [...html.matchAll(/(?:src|href)="([\w./-]+\.(?:js|css|svg|html|webmanifest))"/g)].map(([, file]) => `./${file}`);
-    for (const file of named) assert(files.includes(file), `${page}.html needs ${file}`);
+    for (const file of named) assert(file in files, `${page}.html needs ${file}`);
   }
 });

@@ -145,7 +145,7 @@ pageTest('all of what is wrong with a lane is said', phone, async ({ page, open 
   await (await opened(page, 2)).fill('something that is no limiter at all');
   await page.clock.runFor(1000); // the error is told when typing rests
   const error = page.locator('#lane-2-error');
-  assert.match(await error.textContent(), /Still sliding-window/);
+  assert.match(await error.textContent(), /Still using sliding-window/);
   assert(await error.evaluate((it) => it.clientHeight > 30 && it.scrollHeight <= it.clientHeight));
   // The error is seen: it lies over the drawing.
   assert(await error.evaluate((it) => {

@@ -168,12 +168,18 @@ export async function recording(page) {
   return new URL(await link.jsonValue()).hash.slice(1);
 }
 
+// Opens the menu of Share, and presses a button of it.
+export async function share(page, id) {
+  if (!await page.locator(id).isVisible()) await page.locator('#copy').click();
+  await page.locator(id).click();
+}
+
 // The plot within the canvas in CSS pixels, as view/scope/layout.rs of ratescope-lab lays it out. The edges to the left
 // and right are those of the lanes, too.
 export async function plot(page) {
   const [width, height] = await page.$eval('#graph', (graph) => [graph.clientWidth, graph.clientHeight]);
   const [before, after] = width < 480 ? [44, 80] : [60, 108];
-  return { left: before, right: width - after, top: 30, bottom: height - 62 };
+  return { left: before, right: width - after, top: 30, bottom: height - 68 };
 }
 
 // The colours of the canvas down the line at `x` CSS pixels: one "#rrggbb" for each device pixel. They are
@@ -229,11 +235,15 @@ export const noteTexts = (page) => page.addInitScript(() => {
   };
 });
 
-// The readings at the crosshair of the Scope stand beside the picture.
-export const written = (page, id = 'graph') => page.$eval(`#${id}`, (canvas) => {
-  const [when, at] = ['at-when', 'at'].map((id) => document.getElementById(id)?.textContent);
-  return [...canvas.written, ...(at ? [when, ...at.split(' · ')] : [])];
-});
+export const written = (page, id = 'graph') => page.$eval(`#${id}`, (canvas) => canvas.written);
+
+// Moves the mouse to a place in the window and lets it rest there, for the crosshair.
+export async function rest(page, x, y) {
+  await page.mouse.move(x - 20, y);
+  await page.mouse.move(x, y);
+  await page.clock.runFor(200);
+  await settle(page);
+}
 
 // Counts pictures: each begins by clearing the last one. Call it before the page opens.
 export const countPictures = (page) => page.addInitScript(() => {

@@ -41,7 +41,7 @@ pageTest('only some requests are looked at', async ({ page, open, test }) => {
 
   await test('a wrong status says why, and the right one stays', async () => {
     await fill(page, 'status', '404,12');
-    assert.equal(await wrong(page, 'status', /./), 'not a status; write 404, 4xx or 400-403. Still 403,404.');
+    assert.equal(await wrong(page, 'status', /./), 'not a status; write 404, 4xx or 400-403. Still using 403,404.');
     assert.match(await text(page, 't-read'), /^12 requests/);
     assert.match(await fragment(page), /status=403,404/);
   });

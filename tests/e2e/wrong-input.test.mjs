@@ -20,7 +20,7 @@ pageTest('wrong text', async ({ page, open, test }) => {
       for (const text of wrong) {
         await type(page, id, text);
         const [message, invalid] = await wrongOf(page, id);
-        assert(message.endsWith(`Still ${good}.`), `'${text}': ${message}`);
+        assert(message.endsWith(`Still using ${good}.`), `'${text}': ${message}`);
         assert(message.length > 20, `'${text}': ${message}`);
         assert.equal(invalid, 'true');
       }

@@ -29,8 +29,8 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 
+mod click;
 pub mod compare;
-mod feedback;
 mod label;
 pub mod live;
 pub mod memory;
@@ -39,7 +39,7 @@ mod strip;
 mod timebase;
 pub mod tune;
 
-pub use feedback::{Feedback, SEEN};
+pub use click::{Click, Fate, Fates, SEEN};
 pub use label::spaced;
 pub use timebase::{edges, seconds_per_pixel};
 
@@ -63,12 +63,15 @@ pub struct Viewport<'a> {
     /// The level at the upper edge of each lane's plot, above zero; for lanes beyond this list, [`top`](compare::top)
     /// chooses it.
     pub tops: &'a [f64],
-    /// The place of the pointer in CSS pixels. For a crosshair moved by keys, it is at the upper edge.
+    /// The place of the crosshair, or of the pointer in a picture in which clicks make no events, in CSS pixels. For a
+    /// crosshair moved by keys, it is at the upper edge.
     pub pointer: Option<[f64; 2]>,
-    /// The page shows the readings at the Scope's crosshair beside the picture, in place of a box within it.
-    pub read_beside: bool,
-    /// The pointer rests where it just clicked: the feedback replaces the crosshair's box.
-    pub clicked: bool,
+    /// The last clicks that made events, the latest last.
+    pub clicks: &'a [Click],
+    /// The viewer's time, in milliseconds.
+    pub wall: f64,
+    /// The viewer asked for less motion.
+    pub still: bool,
     /// The pointer holds the line of the limit, to drag it.
     pub holds_limit: bool,
     /// The pointer holds the line of the limit, or is over it.
@@ -79,6 +82,10 @@ pub struct Viewport<'a> {
     pub warming: Option<[Time; 2]>,
     /// The time axis counts from the start of the run, in place of back from the right edge.
     pub own_time: bool,
+    /// Time passes: at the right edge it is written in whole seconds.
+    pub runs: bool,
+    /// The Scope leaves out the blue line.
+    pub hides_blue: bool,
     /// Instants to mark, ascending.
     pub flags: &'a [Time],
     /// On the Scope, the term of the red line's formula that the viewer points to.

@@ -25,7 +25,10 @@ const EMBED: &str = "/embed.html";
 /// The end of the policy of all other files.
 const NO_FRAMES: &str = "; frame-ancestors 'none'";
 
-/// Lets a site that is cross-origin isolated frame the file, too.
+/// What it needs to say what is wrong in a frame with a sandbox, which has an origin of its own.
+const EMBEDS: [&str; 4] = [EMBED, "/watch.js", "/style.css", "/embed.css"];
+
+/// Lets a site that is cross-origin isolated, or a sandbox, load the file.
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 /// The headers of every response, also of errors.
@@ -122,7 +125,7 @@ pub fn guard(path: &str, headers: &mut HeaderMap) {
         let framed = value.strip_suffix(NO_FRAMES).filter(|_| may_be_framed);
         headers.insert(name, HeaderValue::from_static(framed.unwrap_or(value)));
     }
-    if path == EMBED {
+    if EMBEDS.contains(&path) {
         headers.insert(RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
     }
 }

@@ -108,7 +108,10 @@ fn only_the_file_for_frames_may_be_framed() {
     assert!(head.starts_with("http/1.1 200"), "{head}");
     let policy = head.lines().find(|line| line.starts_with("content-security-policy: ")).unwrap();
     assert!(policy.ends_with("base-uri 'none'; form-action 'none'"), "{policy}");
-    assert!(head.lines().any(|line| line == "cross-origin-resource-policy: cross-origin"));
+    for path in ["/embed.html", "/watch.js", "/style.css", "/embed.css"] {
+        let (head, _) = server.get(path);
+        assert!(head.lines().any(|line| line == "cross-origin-resource-policy: cross-origin"));
+    }
     for path in
         ["/", "/index.html", "/more/embed.html", "/embed%2ehtml", "//embed.html", "/main.js"]
     {

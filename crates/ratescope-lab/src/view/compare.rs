@@ -15,7 +15,7 @@ mod totals;
 mod trail;
 
 pub use crosshair::{readings, words};
-pub use feedback::feedback;
+pub use feedback::fates;
 pub use layout::is_axis;
 pub use names::names;
 pub use numbers::{next, promise, waits};
@@ -48,7 +48,8 @@ const PITCH: f64 = 86.0;
 /// The least [`pitch`] with that head and nothing [below](Below).
 const FRAMED: f64 = 72.0;
 
-/// The greatest [`pitch`] with that head. In between, the lanes share the height of the canvas.
+/// The greatest [`pitch`] with that head; twice as much with nothing [below](Below). In between, the lanes share the height
+/// of the canvas.
 const TALL: f64 = 160.0;
 
 /// The height that a narrow canvas adds to the head and the pitch, since the controls take two rows there.
@@ -64,11 +65,11 @@ pub fn head(width: f64) -> f64 {
 pub fn pitch(lanes: usize, [width, height]: [f64; 2], below: Below) -> f64 {
     let share = libm::floor((height - layout::foot(lanes, below)) / lanes.max(1) as f64);
     let more = head(width) - HEAD;
-    let least = match below {
-        Below::Totals => PITCH,
-        Below::Nothing => FRAMED,
+    let [least, most] = match below {
+        Below::Totals => [PITCH, TALL],
+        Below::Nothing => [FRAMED, 2.0 * TALL],
     };
-    share.max(least + more).min(TALL + more)
+    share.max(least + more).min(most + more)
 }
 
 /// The greatest width of a column of the histories, in CSS pixels.
@@ -91,6 +92,7 @@ pub fn draw(comparison: &Comparison, view: &Viewport) -> Vec<Mark> {
         lanes::draw(&mut marks, &layout, i, comparison, lane, columns, top, view);
     }
     totals::draw(&mut marks, &layout, comparison, &columns, view);
+    feedback::draw(&mut marks, &layout, comparison, view);
     crosshair::draw(&mut marks, &layout, comparison, &columns, view);
     marks
 }

@@ -5,7 +5,7 @@
 
 mod draw;
 
-pub(super) use draw::{dots, heading, shade};
+pub(super) use draw::{heading, shade};
 
 use super::compare::numbers;
 use super::spaced;

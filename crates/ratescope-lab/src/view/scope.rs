@@ -19,7 +19,7 @@ mod terms;
 mod turned;
 
 pub use crosshair::words;
-pub use feedback::feedback;
+pub use feedback::fates;
 pub use memory::words as memory;
 pub use models::{at as shown_models, models};
 pub use outlook::outlook;
@@ -28,7 +28,6 @@ pub use terms::Term;
 
 use crate::plot::Mark;
 use crate::scope::Scope;
-use crate::view::memory::{heading, shade};
 use crate::view::{Hit, Viewport, compare};
 use layout::Layout;
 use ratescope::time::{Span, Time};
@@ -47,25 +46,19 @@ pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
     );
     let tags = tags::place(&layout, scope, view);
     axes::draw(&mut marks, &layout, view);
-    let memory = memory::seen(&layout, scope, view);
-    if let Some(memory) = &memory {
-        shade(&mut marks, memory, &layout.time, layout.plot);
-    }
     lines::draw(&mut marks, &layout, &columns, scope, view);
     if scope.settings().ghost && scope.instrument().lane().is_none() {
         ghost::draw(&mut marks, &layout, scope);
     }
-    events::draw(&mut marks, &layout, &columns);
+    events::draw(&mut marks, &layout, &columns, view);
+    memory::draw(&mut marks, &layout, scope, view);
     tags::draw(&mut marks, &layout, &tags, scope);
     turned::flags(&mut marks, &layout, scope);
     if let Some(term) = view.term {
         terms::draw(&mut marks, &layout, scope, term);
     }
+    feedback::draw(&mut marks, &layout, scope, view);
     crosshair::draw(&mut marks, &layout, scope, view);
-    if let Some(memory) = &memory {
-        let (row, y) = layout.heading(view);
-        heading(&mut marks, memory, &layout.time, layout.plot, row, y);
-    }
     marks
 }
 
@@ -120,7 +113,7 @@ const COLUMNS: f64 = 600.0;
 
 /// Tells whether the time axis of a canvas of that size is at the height `y`.
 pub fn is_axis(size: [f64; 2], y: f64) -> bool {
-    y > layout::plot(size).bottom() + 2.0 * layout::STRIP + 4.0
+    y > layout::strips(size[1]) + 2.0 * layout::STRIP
 }
 
 /// Finds the target at a point of the canvas; a finger, `touch`, points less precisely than a mouse.
@@ -128,15 +121,17 @@ pub fn hit(scope: &Scope, view: &Viewport, x: f64, y: f64, touch: bool) -> Hit {
     let layout = Layout::new(scope, view);
     let reach = if touch { 16.0 } else { 6.0 };
     let inside = layout.plot.x <= x && x <= layout.plot.right();
+    // All of the canvas is the button, except the time axis.
+    if is_axis(view.size, y) || !(0.0..=view.size[1]).contains(&y) {
+        return Hit::None;
+    }
     let on_line = (y - layout.limit_y()).abs() <= reach;
     // The tag at the left is a handle as well. A touch grabs the limit only there: on the line, it makes an event.
     let handle = x < layout.plot.x;
     if layout.has_limit() && layout.moves && on_line && (handle || (inside && !touch)) {
         Hit::Limit
-    } else if inside && (0.0..=view.size[1]).contains(&y) {
-        Hit::Graph
     } else {
-        Hit::None
+        Hit::Graph
     }
 }
 

@@ -6,6 +6,9 @@ use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 /// Events closer together than this, in CSS pixels, are drawn as a band.
 const APART: f64 = 7.0;
 
+/// The width of the bar of events that are not close to others.
+const THICK: f64 = 3.0;
+
 /// Half the size of a cross.
 const ARM: f64 = 3.5;
 
@@ -103,12 +106,18 @@ fn counts(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group], ink: Ink) {
 /// A bar for each group, higher for more events. Touching neighbours of equal height become one bar.
 fn bars(strip: Strip, groups: &[Group]) -> Vec<Rect> {
     let mut bars: Vec<Rect> = Vec::new();
-    for group in groups {
-        // Half of the strip for one event, all of it for a thousand.
+    let mut groups = groups.iter().peekable();
+    while let Some(group) = groups.next() {
+        // Two thirds of the strip for one event, all of it for a thousand.
         let size = libm::log10(f64::from(group.events)).min(3.0) / 3.0;
-        let height = libm::round((strip.height - 3.0) * (0.5 + 0.5 * size));
-        let left = group.first.max(strip.left);
-        let right = group.last.max(left);
+        let height = libm::round((strip.height - 3.0) * (2.0 + size) / 3.0);
+        // Where bars would touch, they are thin.
+        let next = groups.peek().map_or(f64::INFINITY, |next| next.first);
+        let before = bars.last().map_or(f64::NEG_INFINITY, |bar| bar.right());
+        let is_alone = group.first - before > APART && next - group.last > APART;
+        let thick = if is_alone { THICK } else { 0.0 };
+        let left = (group.first - thick / 2.0).max(strip.left);
+        let right = (group.last + thick / 2.0).max(left);
         match bars.last_mut() {
             Some(bar) if left - bar.right() < 0.75 && bar.height == height => {
                 bar.width = right.max(bar.right()) - bar.x;

@@ -45,18 +45,20 @@ pub(super) struct Timebase {
     window: Span,
     /// Times count from the start of the run, and not back from the right edge.
     own: bool,
+    /// Time passes, so the time of the right edge is in whole seconds.
+    runs: bool,
 }
 
 impl Timebase {
     /// `window` up to the instant `to`, between the CSS pixels `left` and `right`.
     pub(super) fn new([left, right]: [f64; 2], to: Time, window: Span) -> Self {
         let pace = (right - left) / window.secs();
-        Timebase { from: to.before(window), to, pace, left, right, window, own: false }
+        Timebase { from: to.before(window), to, pace, left, right, window, own: false, runs: false }
     }
 
-    /// A copy whose times count from the start of the run if `own`.
-    pub(super) fn in_own_time(self, own: bool) -> Self {
-        Timebase { own, ..self }
+    /// A copy whose times count from the start of the run if `own`, where time passes if it `runs`.
+    pub(super) fn in_own_time(self, own: bool, runs: bool) -> Self {
+        Timebase { own, runs, ..self }
     }
 
     pub(super) fn x(&self, at: Time) -> f64 {
@@ -90,7 +92,7 @@ impl Timebase {
         };
         // A scale needs two labels, so the step shrinks until there are two. If the times of a run are too long for
         // two, times count back from the right edge.
-        let scales = [*self, self.in_own_time(false)];
+        let scales = [*self, self.in_own_time(false, self.runs)];
         let mut tried =
             scales.iter().flat_map(|scale| (columns..=4 * columns).map(|n| scale.ticks(n)));
         let ticks =
@@ -153,6 +155,9 @@ impl Timebase {
                     Some((_, of_day)) if day(self.from) < day(self.to) => of_day.to_owned(),
                     _ => text,
                 }
+            }
+            (true, _) if self.runs => {
+                format!("at {}", axis::instant(libm::floor(self.to.as_secs())))
             }
             (true, _) => self.when(self.to, self.to),
             (false, true) => "now".to_owned(),

@@ -3,12 +3,11 @@
 use crate::recorded::{at, run};
 use ratescope::limit::exim::Exim;
 use ratescope::{Span, Time};
-use ratescope_lab::compare::{self, Comparison};
 use ratescope_lab::plot::{Ink, Mark, Point};
 use ratescope_lab::scope::Scope;
 use ratescope_lab::view::memory::{Form, Memory, fading, of_lane};
 use ratescope_lab::view::scope::{draw, memory, top};
-use ratescope_lab::view::{Viewport, compare as drawn, edges};
+use ratescope_lab::view::{Viewport, edges};
 
 /// Two events at 1 s, one at 9 s and four at 12 s, as the limiter has it at 13 s.
 fn decided(limiter: &str) -> Scope {
@@ -149,6 +148,9 @@ fn view(scope: &Scope) -> Viewport<'static> {
     Viewport { size: DESK, right, live: true, window, top, ..Viewport::default() }
 }
 
+/// The upper and the lower edge of its picture.
+const AXIS: [f64; 2] = [308.0, 350.0];
+
 /// The corners of the shade, if it is drawn.
 fn shade(scope: &Scope, view: &Viewport) -> Option<Vec<Point>> {
     draw(scope, view).into_iter().find_map(|mark| match mark {
@@ -167,72 +169,27 @@ fn heading(scope: &Scope, view: &Viewport) -> Option<String> {
 }
 
 #[test]
-fn it_is_drawn_at_the_crosshair_after_a_click_and_on_demand() {
-    let scope = decided("sliding-log 10/10s");
-    let quiet = view(&scope);
-    assert_eq!((shade(&scope, &quiet), heading(&scope, &quiet)), (None, None));
-
+fn it_is_drawn_on_demand_at_the_right_edge_or_the_crosshair() {
+    let mut scope = decided("sliding-log 10/10s");
     // At 10.5 s the log holds what came since 0.5 s.
     let [_, right] = edges(DESK[0]);
     let x = |seconds: f64| right - (13.0 - seconds) * (right - 60.0) / 20.0;
-    let pointed = Viewport { pointer: Some([x(10.5), 0.0]), ..quiet };
-    let words = heading(&scope, &pointed).unwrap();
-    assert_eq!(words, "remembers 3 events of the last 10\u{202f}s");
-    let corners = shade(&scope, &pointed).unwrap();
-    let [top, bottom] = [corners[0].y, corners[3].y];
-    assert!((corners[0].x - x(0.5)).abs() < 1e-3 && (corners[1].x - x(10.5)).abs() < 1e-3);
-    assert_eq!((top, bottom), (30.0, 358.0), "it is as high as the plot");
+    let pointer = Some([x(10.5), 0.0]);
+    for quiet in [view(&scope), Viewport { pointer, ..view(&scope) }] {
+        assert_eq!((shade(&scope, &quiet), heading(&scope, &quiet)), (None, None));
+    }
 
-    let clicked = Viewport { clicked: true, ..pointed };
-    let words = heading(&scope, &clicked).unwrap();
-    assert_eq!(words, "remembers 5 events of the last 10\u{202f}s", "at the last event");
-
-    let mut scope = scope;
     scope.set("memory", "on").unwrap();
     assert_eq!(scope.link().unwrap().to_string().matches("memory=on").count(), 1);
     let words = heading(&scope, &view(&scope)).unwrap();
     assert_eq!(words, "remembers 5 events of the last 10\u{202f}s", "at the right edge");
     assert_eq!(shade(&scope, &view(&scope)).unwrap()[1].x, right);
-}
-
-/// On a page that is not narrow the words are within the plot: on one side of a bracket's edge, and before a curve comes
-/// down to them.
-#[test]
-fn no_line_of_the_memory_crosses_its_words() {
-    let [left, right] = edges(DESK[0]);
-    for limiter in ["sliding-log", "sliding-window", "fixed-window", "exim", "earrrl"] {
-        for seconds in [12, 20, 30, 45, 60] {
-            let mut scope = decided(limiter);
-            scope.set("memory", "on").unwrap();
-            let view =
-                Viewport { window: Span::seconds(seconds), read_beside: true, ..view(&scope) };
-            let marks = draw(&scope, &view);
-            let words = marks.iter().zip(marks.iter().skip(1)).find_map(|marks| match marks {
-                (Mark::Rounded { rect, fill, .. }, Mark::Text(text))
-                    if text.at.y == 43.0 && text.ink == Ink::Text =>
-                {
-                    assert_eq!(fill.ink, Ink::Panel);
-                    Some((rect, text))
-                }
-                _ => None,
-            });
-            let (panel, words) = words.unwrap();
-            // Narrower than it may be.
-            let end = words.at.x + 0.5 * words.size * words.text.chars().count() as f64;
-            assert!(left < words.at.x && end < right, "{limiter} {seconds}: {words:?}");
-            let corners = shade(&scope, &view).unwrap_or_default();
-            let crossed = match limiter {
-                "exim" | "earrrl" => corners
-                    .windows(2)
-                    .filter(|pair| pair[1].y < 43.0 + words.size / 2.0)
-                    .any(|pair| pair[1].x < end),
-                _ => corners.first().is_some_and(|corner| (words.at.x..end).contains(&corner.x)),
-            };
-            assert!(!crossed, "{limiter} {seconds}: {words:?}, {corners:?}");
-            // What else crosses them, as a flag's pole, lies under their panel.
-            assert!(panel.x < words.at.x && end < panel.right(), "{limiter} {seconds}: {panel:?}");
-        }
-    }
+    let pointed = Viewport { pointer, ..view(&scope) };
+    let words = heading(&scope, &pointed).unwrap();
+    assert_eq!(words, "remembers 3 events of the last 10\u{202f}s");
+    let corners = shade(&scope, &pointed).unwrap();
+    assert!((corners[0].x - x(0.5)).abs() < 1e-3 && (corners[1].x - x(10.5)).abs() < 1e-3);
+    assert_eq!([corners[0].y, corners[3].y], AXIS, "it has an axis of its own, below the plot");
 }
 
 #[test]
@@ -243,7 +200,7 @@ fn the_shade_of_a_rate_is_as_high_as_the_weight() {
     let per_interval = (right - left) / 2.0;
     let height = |x: f64| {
         let near = corners.iter().min_by(|a, b| (a.x - x).abs().total_cmp(&(b.x - x).abs()));
-        (358.0 - near.unwrap().y) / 328.0
+        (AXIS[1] - near.unwrap().y) / (AXIS[1] - AXIS[0])
     };
     assert_eq!(height(right), 1.0);
     assert!((height(right - per_interval) - 0.3679).abs() < 2e-3);
@@ -258,7 +215,9 @@ fn a_bucket_has_a_dot_for_each_token_and_at_most_twenty() {
         let marks = draw(&scope, &view(&scope));
         let discs = |ink: Ink| {
             let is = |mark: &&Mark| match mark {
-                Mark::Rounded { rect, fill, .. } => fill.ink == ink && rect.y < 20.0,
+                Mark::Rounded { rect, fill, .. } => {
+                    fill.ink == ink && rect.width <= 8.0 && (rect.y - AXIS[0]).abs() < 20.0
+                }
                 _ => false,
             };
             marks.iter().filter(is).count()
@@ -267,30 +226,4 @@ fn a_bucket_has_a_dot_for_each_token_and_at_most_twenty() {
         let rings = discs(Ink::Panel);
         assert_eq!([discs(Ink::Crosshair) - rings, dots - rings], [dots, full], "burst {burst}");
     }
-}
-
-/// In Compare each lane has its own, and a bucket its dots on a panel; the head of a lane has the words.
-#[test]
-fn every_lane_has_its_own_at_the_crosshair() {
-    let link: compare::Link =
-        "lanes=fixed-window;sliding-log;gcra;gcra %26 earrrl&auto=off&at=13".parse().unwrap();
-    let mut run = Comparison::open(&link).unwrap();
-    run.advance(link.at, usize::MAX);
-    let shades = |pointer: Option<[f64; 2]>| {
-        let (right, window) = (run.now(), Span::seconds(20));
-        let size = [1000.0, 700.0];
-        let view = Viewport { size, right, window, top: 5.0, pointer, ..Viewport::default() };
-        let marks = drawn::draw(&run, &view);
-        let is_shade = |mark: &&Mark| match mark {
-            Mark::Area { fill, .. } => fill.ink == Ink::Crosshair && fill.opacity < 0.5,
-            _ => false,
-        };
-        let is_dot = |mark: &&Mark| match mark {
-            Mark::Rounded { rect, fill, .. } => fill.ink == Ink::Crosshair && rect.width == 8.0,
-            _ => false,
-        };
-        [marks.iter().filter(is_shade).count(), marks.iter().filter(is_dot).count()]
-    };
-    assert_eq!(shades(None), [0, 0]);
-    assert_eq!(shades(Some([700.0, 0.0])), [2, 10]);
 }

@@ -8,9 +8,9 @@ use ratescope_lab::plot::axis::seconds;
 use ratescope_lab::plot::{Ink, Mark, Rect};
 use ratescope_lab::run::pace::Gap;
 use ratescope_lab::scope::Scope;
-use ratescope_lab::view::Viewport;
 use ratescope_lab::view::edges;
-use ratescope_lab::view::scope::{Term, draw, top, words};
+use ratescope_lab::view::scope::{Term, draw, fates, top, words};
+use ratescope_lab::view::{Click, Viewport};
 use recorded::{at, run};
 
 const DESK: [f64; 2] = [1000.0, 420.0];
@@ -146,23 +146,90 @@ fn the_box_of_the_crosshair_leaves_room_beside_it() {
     }
 }
 
-/// The words of the click are where the box would be, and say something else.
+/// The dot of a click flies from the pointer to the line, or to the limit that refused it, and falls to its mark: only then
+/// the strip has one.
 #[test]
-fn a_pointer_that_just_clicked_has_no_box() {
-    let scope = run("auto-rate=1.5&at=50");
-    let count = |clicked: bool| {
-        let view = Viewport { pointer: Some([400.0, 200.0]), clicked, ..view(&scope, DESK) };
-        let marks = draw(&scope, &view);
-        let boxes = marks
-            .iter()
-            .filter(|mark| matches!(mark, Mark::Rounded { fill, .. } if fill.ink == Ink::Panel));
-        let lines = marks.iter().filter(
-            |mark| matches!(mark, Mark::Line { stroke, .. } if stroke.ink == Ink::Crosshair),
+fn a_click_lands() {
+    for (link, allowed) in [("limit=10&auto=off&at=20", true), ("limit=1&auto=off&at=20", false)] {
+        let mut scope = run(link);
+        scope.click();
+        let clicks = [Click {
+            at: scope.now(),
+            from: Some([400.0, 200.0]),
+            wall: 1000.0,
+            fates: fates(&scope).unwrap(),
+        }];
+        assert_eq!(
+            clicks[0].fates.each.iter().map(|fate| fate.allowed).collect::<Vec<_>>(),
+            [allowed]
         );
-        [boxes.count(), lines.count()]
+        let marks = |age: f64, still: bool| {
+            let wall = 1000.0 + age;
+            let view = Viewport { clicks: &clicks, wall, still, ..view(&scope, DESK) };
+            draw(&scope, &view)
+        };
+        // The places of flying dots, of falling crosses, and the number of marks in the strips.
+        let [_, right] = edges(DESK[0]);
+        let middle = |rect: &Rect| [rect.x + rect.width / 2.0, rect.y + rect.width / 2.0];
+        let dot = |age: f64, ink: Ink| {
+            marks(age, false).iter().find_map(|mark| match mark {
+                Mark::Rounded { rect, fill, .. } if fill.ink == ink && rect.width == 9.0 => {
+                    Some(middle(rect))
+                }
+                _ => None,
+            })
+        };
+        let strip = |age: f64, still: bool| {
+            let of = |mark: &Mark| match mark {
+                Mark::Rects { rects, fill } if fill.ink == Ink::Allowed => rects.len(),
+                Mark::Segments { pairs, stroke }
+                    if stroke.ink == Ink::Refused && stroke.width < 2.0 =>
+                {
+                    pairs.len() / 2
+                }
+                _ => 0,
+            };
+            marks(age, still).iter().map(of).sum::<usize>()
+        };
+        let start = dot(0.0, Ink::Text).unwrap();
+        assert!((start[0] - 400.0).abs() < 1e-9 && (start[1] - 200.0).abs() < 1e-9, "{start:?}");
+        let [x, y] = dot(159.9, Ink::Text).unwrap();
+        let line = if allowed {
+            30.0 + 322.0 * (1.0 - 1.0 / 11.8)
+        } else {
+            30.0 + 322.0 * (1.0 - 1.0 / 1.18)
+        };
+        assert!((x - right).abs() < 0.01 && (y - line).abs() < 0.01, "{x} {y}, not {line}");
+        assert_eq!(dot(200.0, Ink::Text), None);
+        assert_eq!(dot(200.0, Ink::Allowed).is_some(), allowed);
+        assert_eq!([159.0, 359.0, 361.0].map(|age| strip(age, false)), [0, 0, 1]);
+        // With less motion nothing flies, and the words are at the pointer.
+        assert_eq!((strip(0.0, true), dot(0.0, Ink::Text).is_some()), (1, true));
+        let said = |still: bool| {
+            let words = if allowed { "allowed now" } else { "refused now: 1" };
+            marks(10.0, still)
+                .iter()
+                .any(|mark| matches!(mark, Mark::Text(text) if text.text.starts_with(words)))
+        };
+        assert_eq!([said(true), said(false)], [true, false]);
+    }
+}
+
+/// Its rows are always as many, whether an event is there or not.
+#[test]
+fn the_box_at_the_crosshair_keeps_its_height() {
+    let scope = run("auto=off&limit=3&at=50&do=20:events*1,30:events*9");
+    let [left, right] = edges(DESK[0]);
+    let height = |at: f64| {
+        let pointer = Some([right - (50.0 - at) / 60.0 * (right - left), 0.0]);
+        let view = Viewport { pointer, ..view(&scope, DESK) };
+        draw(&scope, &view).iter().find_map(|mark| match mark {
+            Mark::Rounded { rect, fill, .. } if fill.ink == Ink::Panel => Some(rect.height),
+            _ => None,
+        })
     };
-    assert_eq!(count(false), [1, 1]);
-    assert_eq!(count(true), [0, 1]);
+    assert!(height(10.0).is_some());
+    assert_eq!([height(20.0), height(30.0), height(40.0)], [height(10.0); 3]);
 }
 
 /// In the unit of each, at an event and in between.

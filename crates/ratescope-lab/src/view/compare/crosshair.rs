@@ -10,7 +10,6 @@ use crate::compare::{Comparison, Lane};
 use crate::lane::history::{Column, Columns};
 use crate::plot::{Anchor, Ink, Mark, Point, Rect, Stroke};
 use crate::view::label::{beside, disc, panel, small};
-use crate::view::memory::{dots, of_lane, shade};
 use ratescope::time::Time;
 
 /// The crosshair snaps to an event this near, in CSS pixels.
@@ -94,13 +93,6 @@ pub(super) fn draw(
                 view.tops.get(i).copied().unwrap_or_else(|| top(lane, view.right, view.window));
             let at = Point::new(x, Scale { plot, top }.y(column.end).max(plot.y));
             marks.extend([disc(at, 5.0, Ink::Panel), disc(at, 3.5, layout.ink(i))]);
-        }
-    }
-    for (i, lane) in comparison.lanes().iter().enumerate() {
-        if let Some(memory) = of_lane(lane, at, comparison.now()) {
-            let plot = layout.lane(i).level;
-            shade(marks, &memory, &layout.time, plot);
-            dots(marks, &memory, &layout.time, layout.left, plot.y + 8.0);
         }
     }
     counts(marks, layout, x, comparison, &remembered);

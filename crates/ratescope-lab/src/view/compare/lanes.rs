@@ -56,7 +56,7 @@ pub(super) fn draw(
         names(marks, layout, &parts);
     }
     level::draw(marks, &layout.time, scale, lane, columns, comparison.now(), layout.ink(i));
-    events(marks, layout, &parts, columns);
+    events(marks, layout, i, columns, view);
     // The reading now, or at the right edge of a picture of the past. Recorded events are decided beyond the right
     // edge.
     let stands = if view.live && comparison.now() <= view.right {
@@ -93,13 +93,23 @@ fn names(marks: &mut Vec<Mark>, layout: &Layout, parts: &Parts) {
 }
 
 /// Refused events above the level and allowed ones below it.
-fn events(marks: &mut Vec<Mark>, layout: &Layout, parts: &Parts, columns: &Columns<'_>) {
+fn events(
+    marks: &mut Vec<Mark>,
+    layout: &Layout,
+    lane: usize,
+    columns: &Columns<'_>,
+    view: &Viewport,
+) {
+    let parts = layout.lane(lane);
     let mut allowed = Vec::new();
     let mut refused = Vec::new();
     for (column, edges) in places(&layout.time, columns) {
         for (groups, events, passed) in
             [(&mut allowed, column.allowed, true), (&mut refused, column.refused, false)]
         {
+            // The event of a click gets its mark when it has landed.
+            let flying = |(at, _)| view.flying(lane, passed, [at, at]);
+            let events = events - column.judged.map_or(0, flying).min(events);
             if events > 0 {
                 let [first, last] = place(layout, column, edges, events, passed);
                 if last >= layout.left && first <= layout.right {

@@ -75,7 +75,8 @@ impl Layout {
         let height = view.size[1] - FOOT - y;
         let totals = Rect { x: left, y, width, height };
         Layout {
-            time: Timebase::new([left, right], view.right, view.window).in_own_time(view.own_time),
+            time: Timebase::new([left, right], view.right, view.window)
+                .in_own_time(view.own_time, view.runs),
             left,
             right,
             width: view.size[0],

@@ -1,6 +1,6 @@
 //! The marks of a memory: a shade whose height is the weight of the events below it, and a heading.
 
-use super::{Form, Memory, percent};
+use super::{Form, Memory};
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::view::label::{SMALL, below, disc, small, width};
 use crate::view::timebase::Timebase;
@@ -81,9 +81,6 @@ fn landmark(marks: &mut Vec<Mark>, memory: &Memory, time: &Timebase, plot: Rect)
     if at.x >= plot.x {
         marks.push(disc(at, 3.0, Ink::Crosshair));
     }
-    if at.x >= plot.x + 40.0 && plot.height > 100.0 {
-        marks.push(small(at.x - 6.0, at.y - 8.0, &percent(weight), Ink::Text, Anchor::End));
-    }
 }
 
 /// The left end of the bracket of a window, and the edges of its blocks if these are visible.
@@ -98,86 +95,23 @@ fn ticks(memory: &Memory, time: &Timebase, plot: Rect, at: f64) -> Vec<(Point, P
     end.into_iter().chain(blocks.map(|x| tick(x, 4.0))).collect()
 }
 
-/// Writes the memory around the height `y` of a row between two CSS pixels, with the end of the text at its instant, or
-/// where no line of it crosses the words. A bucket has its dots before them.
+/// Writes the memory around the height `y` of a row between two CSS pixels. A bucket has its dots before the words.
 pub(in crate::view) fn heading(
     marks: &mut Vec<Mark>,
     memory: &Memory,
-    time: &Timebase,
-    plot: Rect,
-    row: [f64; 2],
+    [left, right]: [f64; 2],
     y: f64,
 ) {
     let whole = memory.words.as_str();
     let short = whole.strip_prefix("remembers ").unwrap_or(whole);
     // Without the length of blocks.
     let shortest = short.split(',').next().unwrap_or(short);
-    let fitting = |[left, right]: [f64; 2]| {
-        let fits = |text: &&str| width(text, SMALL) <= right - left;
-        let text = [whole, short, shortest].into_iter().find(fits)?;
-        Some((left, right, text))
-    };
-    let mut places = places(memory, time, plot, row, y).into_iter();
-    let (left, right, text) = places.find_map(fitting).unwrap_or((row[0], row[1], shortest));
-    let wide = width(text, SMALL);
-    let dots = shares(memory, (right - left - wide - GAP) / PITCH);
-    let across = dots_width(&dots);
-    let x = (time.x(memory.at) - across - wide).min(right - across - wide).max(left);
-    if y > plot.y {
-        // A flag's pole may cross the row.
-        let height = SMALL + 2.0 * GAP;
-        let width = GAP + across + wide;
-        let rect = Rect { x: x - GAP / 2.0, y: y - height / 2.0, width, height };
-        marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(Ink::Panel, 0.85) });
-    }
-    draw_dots(marks, &dots, [x, y]);
-    marks.push(small(x + across, y, text, Ink::Text, Anchor::Start));
-}
-
-/// The places for words around the height `y` in which no line of the memory crosses them, the best first, and at last
-/// the whole row. Above the plot there are no lines.
-fn places(memory: &Memory, time: &Timebase, plot: Rect, row: [f64; 2], y: f64) -> Vec<[f64; 2]> {
-    let [left, right] = row;
-    let at = time.x(memory.at).min(right);
-    let mut places = Vec::new();
-    let from = match memory.form {
-        Form::Window { from, .. } | Form::Counter { from, .. } => Some(time.x(from)),
-        _ => None,
-    };
-    if let Some(edge) = from.filter(|edge| *edge > left && y > plot.y) {
-        let left = match memory.form {
-            Form::Counter { before, .. } => left.max(time.x(before) + GAP),
-            _ => left,
-        };
-        places.extend([[edge + GAP, at], [left, edge - GAP]]);
-    }
-    if let Some(age) = memory.form.age().filter(|_| y > plot.y) {
-        // The curve falls by the same share in the same time; the words end where it is below them.
-        let weight = (plot.bottom() - y - SMALL / 2.0 - GAP) / plot.height;
-        let share = memory.weight(memory.at.before(age));
-        let ages = libm::log(weight) / libm::log(share);
-        places.push([left, at - ages * age.secs() * time.pace - GAP]);
-    }
-    places.push(row);
-    places
-}
-
-/// Draws the dots of a bucket alone, on a panel around the height `y`.
-pub(in crate::view) fn dots(
-    marks: &mut Vec<Mark>,
-    memory: &Memory,
-    time: &Timebase,
-    left: f64,
-    y: f64,
-) {
-    let dots = shares(memory, DOTS);
-    if !dots.is_empty() {
-        let wide = dots_width(&dots);
-        let x = (time.x(memory.at) - wide - 4.0).max(left);
-        let rect = Rect { x: x - 3.0, y: y - PITCH / 2.0 - 1.0, width: wide, height: PITCH + 2.0 };
-        marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(Ink::Panel, 0.85) });
-        draw_dots(marks, &dots, [x, y]);
-    }
+    let fits = |text: &&str| width(text, SMALL) <= right - left;
+    let text = [whole, short].into_iter().find(fits).unwrap_or(shortest);
+    let dots = shares(memory, (right - left - width(text, SMALL) - GAP) / PITCH);
+    draw_dots(marks, &dots, [left, y]);
+    let x = left + dots_width(&dots);
+    marks.push(small(x, y, text, Ink::Text, Anchor::Start));
 }
 
 /// The width of dots and of the gap after them; 0 without any.

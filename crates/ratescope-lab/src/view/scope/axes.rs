@@ -53,7 +53,7 @@ fn times(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
 
 fn strips(marks: &mut Vec<Mark>, layout: &Layout) {
     let plot = layout.plot;
-    let top = plot.bottom() + 4.0;
+    let top = layout.strips;
     let pairs = [1.0, 2.0].map(|n| plot.across(top + n * STRIP - 1.5)).to_vec();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     let x = plot.right() + 8.0;

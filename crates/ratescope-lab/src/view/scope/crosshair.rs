@@ -21,7 +21,7 @@ const NEAR: f64 = 4.0;
 /// The sentences about the instant under the crosshair, for a screen reader; empty without a crosshair.
 pub fn words(scope: &Scope, view: &Viewport) -> Vec<String> {
     let layout = Layout::new(scope, view);
-    view.crosshair().map_or_else(Vec::new, |x| describe(scope, &layout, x, false).1)
+    view.crosshair().map_or_else(Vec::new, |x| read(scope, &layout, x, view, false).words)
 }
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: &Viewport) {
@@ -29,23 +29,17 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: 
     let Some(x) = view.crosshair().filter(|x| (plot.x..=plot.right()).contains(x)) else { return };
     // On a narrow screen the box is smaller, to leave room beside it.
     let (size, pad) = if layout.narrow { (SMALL, 6.0) } else { (SIZE, PAD) };
-    let (values, words) = describe(scope, layout, x, layout.narrow);
+    let Reading { values, words, rows } = read(scope, layout, x, view, layout.narrow);
     let (from, to) = plot.upright(x);
     marks.push(Mark::Line { from, to, stroke: Stroke::solid(Ink::Crosshair, 1.0) });
     // A value above the picture has no mark.
     let points = values.iter().map(|&(value, ink)| (Point::new(x, layout.y(value)), ink));
     points.filter(|(at, _)| at.y >= plot.y).for_each(|(at, ink)| mark(marks, at, ink));
-    if view.read_beside {
-        let at = pointed(scope, layout, x).0;
-        let right = view.size[0] - 2.0;
-        return layout.time.tag_instant(marks, [at, scope.now()], x, right, layout.axis());
-    }
-    if view.clicked {
-        return;
-    }
     let longest = words.iter().map(|line| width(line, size)).fold(0.0, f64::max);
-    let width = longest + 2.0 * pad;
-    let height = words.len() as f64 * LINE + 2.0 * pad - 4.0;
+    // In steps, so that the box does not quiver with its numbers.
+    let step = if layout.narrow { 1.0 } else { 16.0 };
+    let width = libm::ceil(longest / step) * step + 2.0 * pad;
+    let height = rows as f64 * LINE + 2.0 * pad - 4.0;
     let left = beside(x, pad + 4.0, width, plot.right(), view.size[0]);
     let rect = Rect { x: left, y: plot.y + 8.0, width, height };
     panel(marks, rect, 6.0);
@@ -85,9 +79,18 @@ fn mark(marks: &mut Vec<Mark>, Point { x, y }: Point, ink: Ink) {
     marks.push(Mark::Area { points, fill });
 }
 
-/// The values of all lines at `x` in events per second, each with its ink, the red line first, and the sentences about
-/// that instant, shorter if `brief`. The instant of an event near `x` replaces that of `x`.
-fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, Ink)>, Vec<String>) {
+/// The readings under the crosshair.
+struct Reading {
+    /// The values of all lines in events per second, each with its ink, the red line first.
+    values: Vec<(f64, Ink)>,
+    /// The sentences about that instant.
+    words: Vec<String>,
+    /// The rows of the box, with room for a verdict even where there is none.
+    rows: usize,
+}
+
+/// The readings at `x`, with shorter sentences if `brief`. The instant of an event near `x` replaces that of `x`.
+fn read(scope: &Scope, layout: &Layout, x: f64, view: &Viewport, brief: bool) -> Reading {
     let trace = scope.instrument().trace();
     let (at, column) = pointed(scope, layout, x);
     let (rate, smoothed) = lines::at(scope, at);
@@ -104,7 +107,9 @@ fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, I
     };
     let mut words = vec![layout.time.when(at, scope.now())];
     words.push(line("rate", rate));
-    words.push(line("smoothed", smoothed));
+    if !view.hides_blue {
+        words.push(line("smoothed", smoothed));
+    }
     let lane = scope.instrument().lane();
     let said = lane.and_then(|lane| Some((lane, numbers::column(scope.now(), lane, at)?)));
     if let Some((lane, known)) = said {
@@ -135,7 +140,11 @@ fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, I
         let last = if brief { "" } else { "the last " };
         words.push(format!("{how}{events} in {last}{per}"));
     }
-    let mut values = vec![(rate, Ink::Rate), (smoothed, Ink::Smoothed)];
+    let mut values = vec![(rate, Ink::Rate)];
+    if !view.hides_blue {
+        values.push((smoothed, Ink::Smoothed));
+    }
+    let rows = words.len() + 2;
     match said {
         None => words.extend(column.into_iter().flat_map(|column| verdict(column, brief))),
         Some((lane, known)) => {
@@ -145,7 +154,7 @@ fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, I
         }
     }
     values.extend(thin.into_iter().map(|(model, value)| (value, models::ink(model))));
-    (values, words)
+    Reading { values, words, rows }
 }
 
 /// The decisions of Exim's limiter in a column, with the reason for a single decision; empty if only a setting changed.

@@ -7,7 +7,11 @@ use crate::view::timebase::{Timebase, edges, is_narrow};
 use ratescope::time::Time;
 
 /// The height of each of the two strips of events.
-pub(super) const STRIP: f64 = 14.0;
+pub(super) const STRIP: f64 = 17.0;
+
+/// The height of the picture of what the limiter remembers, with the row of its words above.
+const MEMORY: f64 = 62.0;
+const WORDS: f64 = 18.0;
 
 /// The middle of the row above the plot.
 pub(super) const HEADING: f64 = 15.0;
@@ -15,6 +19,10 @@ pub(super) const HEADING: f64 = 15.0;
 /// The geometry of one picture.
 pub(super) struct Layout {
     pub(super) plot: Rect,
+    /// The picture of what the limiter remembers, if the settings want one.
+    pub(super) memory: Option<Rect>,
+    /// The upper edge of the strips of events.
+    pub(super) strips: f64,
     pub(super) time: Timebase,
     /// Events per second at the upper edge.
     pub(super) top: f64,
@@ -27,24 +35,31 @@ pub(super) struct Layout {
     pub(super) narrow: bool,
 }
 
-/// The plot within a canvas of the given size.
-pub(super) fn plot([width, height]: [f64; 2]) -> Rect {
-    let [left, right] = edges(width);
-    let above = 30.0;
-    let below = 2.0 * STRIP + 34.0;
-    Rect { x: left, y: above, width: right - left, height: height - above - below }
+/// The upper edge of the strips of events on a canvas of that height.
+pub(super) fn strips(height: f64) -> f64 {
+    height - 2.0 * STRIP - 30.0
 }
 
 impl Layout {
     pub(super) fn new(scope: &Scope, view: &Viewport) -> Self {
-        let plot = plot(view.size);
         let settings = scope.settings();
+        let [left, right] = edges(view.size[0]);
+        let width = right - left;
+        let strips = strips(view.size[1]);
+        let row = if settings.memory { MEMORY } else { 0.0 };
+        let plot = Rect { x: left, y: 30.0, width, height: strips - 34.0 - row };
+        let memory = settings.memory.then(|| {
+            let y = plot.bottom() + WORDS;
+            Rect { x: left, y, width, height: strips - 6.0 - y }
+        });
         let lane = scope.instrument().lane();
         let limit = lane.map_or(settings.limit, |lane| lane.level(scope.now()).1);
         Layout {
             plot,
-            time: Timebase::new([plot.x, plot.right()], view.right, view.window)
-                .in_own_time(view.own_time),
+            memory,
+            strips,
+            time: Timebase::new([left, right], view.right, view.window)
+                .in_own_time(view.own_time, view.runs),
             top: view.top,
             period: settings.decay.secs(),
             limit,
@@ -75,18 +90,7 @@ impl Layout {
 
     /// The middle of the time axis.
     pub(super) fn axis(&self) -> f64 {
-        self.plot.bottom() + 2.0 * STRIP + 14.0
-    }
-
-    /// The edges and the middle of the row for the limiter's memory. On a wide page the row is within the plot, where
-    /// the scale leaves room; the page has a note above the plot.
-    pub(super) fn heading(&self, view: &Viewport) -> ([f64; 2], f64) {
-        if self.narrow || !view.read_beside {
-            return ([self.plot.x + 90.0, view.size[0] - 6.0], HEADING);
-        }
-        // The page's button for the present lies over the end of the row.
-        let button = if view.live { 6.0 } else { 90.0 };
-        ([self.plot.x + 6.0, self.plot.right() - button], self.plot.y + 13.0)
+        self.strips + 2.0 * STRIP + 10.0
     }
 
     pub(super) fn has_limit(&self) -> bool {

@@ -92,7 +92,9 @@ pub(super) fn draw(
     if lane.is_none() {
         marks.extend(below(&red, layout.plot.bottom(), Fill::new(Ink::Rate, 0.09)));
     }
-    marks.push(Mark::Polyline { points: blue, stroke: Stroke::solid(Ink::Smoothed, 3.0) });
+    if !view.hides_blue {
+        marks.push(Mark::Polyline { points: blue, stroke: Stroke::solid(Ink::Smoothed, 3.0) });
+    }
     marks.push(Mark::Polyline { points: red, stroke: Stroke::solid(Ink::Rate, 1.75) });
     marks.push(Mark::Unclip);
 }

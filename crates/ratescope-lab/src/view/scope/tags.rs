@@ -17,7 +17,10 @@ pub(super) fn place(layout: &Layout, scope: &Scope, view: &Viewport) -> Vec<Tag>
     let plot = layout.plot;
     let now = scope.now().min(view.right);
     let (rate, smoothed) = lines::at(scope, now);
-    let mut values = vec![("rate", rate, Ink::Rate), ("smoothed", smoothed, Ink::Smoothed)];
+    let mut values = vec![("rate", rate, Ink::Rate)];
+    if !view.hides_blue {
+        values.push(("smoothed", smoothed, Ink::Smoothed));
+    }
     let level = lines::level(scope, now).map(|level| level / layout.per_decay(1.0));
     values.extend(level.map(|level| ("level", level, lines::LEVEL)));
     let thin = models::at(scope, now).into_iter();
@@ -58,8 +61,20 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag], scope: 
         let width = plot.x - 4.0;
         let text = limit_text(layout.limit);
         let size = if layout.narrow { SMALL } else { SIZE };
-        tag(marks, Rect { x: 2.0, y, width, height: TAG }, &text, Ink::Limit, size);
-        marks.push(small(plot.x + 6.0, y - 9.0, limit_name(scope), Ink::Limit, Anchor::Start));
+        // A limit that moves is known at the right end of its line only, and has no handle at the left.
+        let (x, name, anchor) = if layout.moves {
+            (2.0, plot.x + 6.0, Anchor::Start)
+        } else {
+            (plot.right() - width - 2.0, plot.right() - width - 8.0, Anchor::End)
+        };
+        tag(marks, Rect { x, y, width, height: TAG }, &text, Ink::Limit, size);
+        marks.push(small(
+            name,
+            if layout.moves { y - 9.0 } else { y },
+            limit_name(scope),
+            Ink::Limit,
+            anchor,
+        ));
     }
 }
 
