@@ -4,6 +4,7 @@
 //! | file | what it does | made of |
 //! |---|---|---|
 //! | `run` | the rate limit service: gRPC, HTTP, and a port for operators | `ratescope-service`, `ratescope-live` |
+//! | `keys` | the keys of a running service | its admin port |
 //! | `serve` | the page, for browsers on this machine | the page within `ratescope-live`, or a folder |
 //! | `simulate` | the events of a log against limits or rules, in memory or on Redis | `ratescope`, `ratescope-log` |
 //! | `tune` | a limit from a log | `ratescope-lab` |
@@ -22,6 +23,7 @@ mod bounded;
 mod check;
 mod completions;
 mod explain;
+mod keys;
 mod limiters;
 mod manual;
 mod rules;
@@ -50,6 +52,7 @@ use std::process::ExitCode;
 enum Command {
     Serve(serve::Args),
     Run(Box<run::Args>),
+    Keys(keys::Args),
     Simulate(Box<simulate::Args>),
     Tune(Box<tune::Args>),
     Sample(sample::Args),
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Serve(args) => serve::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Keys(args) => keys::run(&args),
         Command::Simulate(args) => simulate::run(*args),
         Command::Tune(args) => tune::run(*args),
         Command::Sample(args) => sample::run(&args),

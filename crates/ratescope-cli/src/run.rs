@@ -4,8 +4,11 @@ mod admin;
 mod budgeted_answer;
 mod budgeted_body;
 mod health;
+mod keys;
 pub(crate) mod log;
 mod ports;
+mod state;
+mod tls;
 
 use crate::bounded;
 use crate::server::{self, Settings};
@@ -32,6 +35,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tls::{Tls, TlsFiles};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -49,6 +53,7 @@ use tonic_health::server::HealthReporter;
 ///     curl -i 'http://127.0.0.1:8080/check?domain=web&user=ann'
 ///     curl -i -H 'X-Forwarded-For: 192.0.2.7' http://127.0.0.1:8080/auth/web
 ///     curl 'http://127.0.0.1:6070/healthz?verbose' http://127.0.0.1:6070/metrics
+///     ratescope keys refused
 ///
 /// Of those files, these are refused, since they would mean something else or nothing here:
 ///
@@ -73,14 +78,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     http: Port,
 
-    /// Where to listen for operators, or off: Live, /metrics, /rules, /healthz (the program lives; with
+    /// Where to listen for operators, or off: Live, /metrics, /rules, /keys (see ratescope keys), /healthz (the program lives; with
     /// ?verbose, how its files and its store do) and /readyz (it takes requests, also while the store does not answer).
     /// Both say whether the health is green, yellow or red, and why. gRPC health knows the services ratelimit, which
     /// serves as /readyz says, and green, which serves while the health is green
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6070")]
     admin: Port,
 
-    /// A file with the token that /metrics, /rules, /healthz?verbose and Live ask for, as in
+    /// A file with the token that /metrics, /rules, /keys, /healthz?verbose and Live ask for, as in
     /// `Authorization: Bearer TOKEN`; needed to listen beyond loopback, and for clients that name another
     /// host than localhost or a loopback address
     #[arg(long, value_name = "FILE")]
@@ -92,9 +97,22 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     key_secret_file: Option<PathBuf>,
 
-    /// Show no keys in Live, only their hashes
+    /// Show no keys in Live and /keys, only their hashes
     #[arg(long)]
     hide_keys: bool,
+
+    /// Serve gRPC and HTTP by TLS: a file with the certificate and those of its authorities, as PEM. It is read again
+    /// when it changes
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+
+    /// The file with the private key of --tls-cert, as PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+
+    /// Serve only clients with a certificate of an authority in this file, as PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_client_ca: Option<PathBuf>,
 
     /// Keep the states on Redis, shared with other processes, as in redis://127.0.0.1:6379,
     /// redis-cluster://127.0.0.1:7000,127.0.0.1:7001 or redis-sentinel://127.0.0.1:26379,127.0.0.1:26380/mymaster;
@@ -125,6 +143,11 @@ pub(crate) struct Args {
     /// On a cluster, keep all keys on one node, so that limits for several fields are decided together
     #[arg(long, requires = "store")]
     one_node: bool,
+
+    /// Keep the states in memory over a restart, in this file, which is written each minute and at the end. Keys of
+    /// secret fields begin anew unless --key-secret-file is given
+    #[arg(long, value_name = "FILE", conflicts_with = "store")]
+    state: Option<PathBuf>,
 
     /// The most keys of each limit that are kept in memory
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = at_least_one)]
@@ -314,7 +337,13 @@ fn begin(args: &Args) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         match &args.store {
-            None => serve(args, probe, live, States::in_memory(args.keys)).await,
+            None => {
+                let states = match &args.state {
+                    Some(path) if !args.check => state::restored(path, args.keys)?,
+                    _ => States::in_memory(args.keys),
+                };
+                serve(args, probe, live, states).await
+            }
             Some(url) => {
                 let url = store::address(url, args.store_password_file.as_deref())?;
                 serve(args, probe, live, States::on_redis(&url, options(args))?).await
@@ -344,6 +373,11 @@ fn key_secret(args: &Args) -> Result<KeySecret, Box<dyn Error>> {
         None if args.store.is_some() => KeySecret::EMPTY,
         None => KeySecret::random(),
     })
+}
+
+fn tls_files(args: &Args) -> Option<TlsFiles> {
+    let (certificate, key) = args.tls_cert.clone().zip(args.tls_key.clone())?;
+    Some(TlsFiles { certificate, key, clients: args.tls_client_ca.clone() })
 }
 
 /// How the fields of requests are read.
@@ -378,6 +412,7 @@ async fn serve(
     let metrics = record()?;
     let secret = key_secret(args)?;
     let has_secret = secret != KeySecret::EMPTY;
+    let hides = if has_secret { secret.clone() } else { KeySecret::random() };
     let service = Service::with_probe(states, SystemClock, probe);
     let service = service.with_key_secret(secret).reading(forms(args));
     let service = Arc::new(service.with_metric_names(args.metrics.into()));
@@ -386,12 +421,14 @@ async fn serve(
     }
     service.follow(&args.rules)?;
     if args.check {
+        tls_files(args).map(Tls::open).transpose()?;
         return until_closed(check(&service));
     }
     if !has_secret {
         note_secrets(&service, &args.field);
     }
     let mut signal = server::catch_signals()?;
+    let tls = tls_files(args).map(Tls::open).transpose()?.map(Arc::new);
     let [strangers, operators] = server::rooms();
     let ports = Ports {
         grpc: listen(args.grpc, "--grpc").await?,
@@ -402,6 +439,7 @@ async fn serve(
             ..Settings::new(strangers, warn)
         },
         operators,
+        tls,
     };
     let reporter = HealthReporter::new();
     let (end, ends) = watch::channel(false);
@@ -418,7 +456,8 @@ async fn serve(
         metrics,
         live,
         is_ready: AtomicBool::new(true),
-        health: Health::new(Arc::clone(&service), args.store.is_some()),
+        health: Health::new(Arc::clone(&service), args.store.is_some(), ports.tls.clone()),
+        hides: args.hide_keys.then_some(hides),
     });
     for name in SERVING {
         reporter.set_service_status(name, ServingStatus::Serving).await;
@@ -446,18 +485,21 @@ async fn serve(
     // Ends without waiting for requests after a second signal, or if serving stopped by itself.
     let is_hurried = tokio::select! {
         () = ports.serve(&open_http, &open_grpc, &calls, http, &admin) => true,
-        () = follow(&service, interval) => true,
+        () = follow(&service, ports.tls.as_ref(), interval) => true,
         () = keep_up(&admin, &reporter) => true,
+        () = state::keep(&service, args.state.as_ref()) => true,
         is_hurried = notice => is_hurried,
     };
-    if is_hurried {
-        return Ok(());
+    if !is_hurried {
+        drop(ports);
+        end.send_replace(true);
+        admin.live.end();
+        let drain = Duration::try_from(args.drain).unwrap_or(Duration::MAX);
+        server::end(open_http, LINGER, open_grpc.shutdown(), drain, signal).await;
     }
-    drop(ports);
-    end.send_replace(true);
-    admin.live.end();
-    let drain = Duration::try_from(args.drain).unwrap_or(Duration::MAX);
-    server::end(open_http, LINGER, open_grpc.shutdown(), drain, signal).await;
+    if let Some(path) = &args.state {
+        state::save(&service, path);
+    }
     Ok(())
 }
 
@@ -501,13 +543,22 @@ fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
     Ok(handle)
 }
 
-/// Every `interval`, for ever, reads changed rule files, and logs the result of each change.
-async fn follow(service: &Arc<Service>, interval: Duration) {
+/// Every `interval`, for ever, reads changed rule files and certificates, and logs the result of each change.
+async fn follow(service: &Arc<Service>, tls: Option<&Arc<Tls>>, interval: Duration) {
     loop {
         sleep(interval).await;
         let looks = Arc::clone(service);
-        let changes = tokio::task::spawn_blocking(move || looks.look()).await;
-        for change in changes.unwrap_or_default() {
+        let tls = tls.cloned();
+        let look = move || (looks.look(), tls.and_then(|tls| tls.look()));
+        let (changes, tls) = tokio::task::spawn_blocking(look).await.unwrap_or_default();
+        match tls {
+            None => {}
+            Some(Ok(())) => tracing::info!(target: "ratescope", "the new certificate is in force"),
+            Some(Err(why)) => {
+                tracing::error!(target: "ratescope", "the old certificate stays in force: {why}");
+            }
+        }
+        for change in changes {
             if change.is_good() {
                 tracing::info!(target: "ratescope", "{change}");
             } else {

@@ -2,6 +2,7 @@
 //! must neither keep the program alive nor keep others from being served.
 
 mod budget;
+mod stream;
 
 use crate::terminal::Visible;
 pub(crate) use budget::{Budget, Reservation};
@@ -22,13 +23,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tokio::io::join;
-use tokio::net::tcp::OwnedWriteHalf;
+pub(crate) use stream::Stream;
+use tokio::io::{WriteHalf, join, split};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutWriter;
+use tokio_rustls::TlsAcceptor;
 
 /// The most connections of a listener at once. More wait until others end.
 const MOST: usize = 16_384;
@@ -63,14 +65,19 @@ pub(crate) struct Settings {
     pub(crate) is_ending: Arc<AtomicBool>,
     /// How many connections there may be, of all servers that share this.
     pub(crate) room: Arc<Semaphore>,
+    /// Makes the TLS of a connection; `None` without TLS.
+    pub(crate) tls: Option<AcceptTls>,
     /// Writes to the log.
     pub(crate) warn: fn(&str),
 }
 
+/// The TLS for the next connection.
+pub(crate) type AcceptTls = Arc<dyn Fn() -> TlsAcceptor + Send + Sync>;
+
 impl Settings {
     /// With this `room`, and the usual time for a client that reads nothing.
     pub(crate) fn new(room: Arc<Semaphore>, warn: fn(&str)) -> Self {
-        Settings { unread: UNREAD, is_ending: Arc::default(), room, warn }
+        Settings { unread: UNREAD, is_ending: Arc::default(), room, tls: None, warn }
     }
 }
 
@@ -170,9 +177,9 @@ pub(crate) async fn accept(
 /// The writing half of a connection, which fails when the client has read nothing for `unread`: otherwise a client that
 /// does not read would hold its connection for ever.
 pub(crate) fn writer(
-    half: OwnedWriteHalf,
+    half: WriteHalf<Stream>,
     unread: Duration,
-) -> Pin<Box<TimeoutWriter<OwnedWriteHalf>>> {
+) -> Pin<Box<TimeoutWriter<WriteHalf<Stream>>>> {
     let mut writer = TimeoutWriter::new(half);
     // The crate adds it to the present time; a timeout that overflows counts as none.
     writer.set_timeout(Some(unread).filter(|unread| Instant::now().checked_add(*unread).is_some()));
@@ -202,10 +209,8 @@ pub(crate) async fn accept_http<A, F, B>(
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     accept(listener, &settings, |stream, peer, permit| {
-        let (reader, half) = stream.into_split();
         let reservation = Reservation::new(&HTTP);
-        let reader = BudgetedReader { reader, reservation: Arc::clone(&reservation) };
-        let stream = TokioIo::new(join(reader, writer(half, settings.unread)));
+        let of_reader = Arc::clone(&reservation);
         let answer = answer.clone();
         let is_ending = Arc::clone(&settings.is_ending);
         let service = service_fn(move |request| {
@@ -221,10 +226,18 @@ pub(crate) async fn accept_http<A, F, B>(
                 Ok::<_, Infallible>(response)
             }
         });
-        let connection = open.watch(http.serve_connection(stream, service));
+        let watcher = open.watcher();
+        let http = http.clone();
+        let unread = settings.unread;
+        let acceptor = settings.tls.as_ref().map(|tls| tls());
         tokio::spawn(async move {
-            // An error is the client's: it hung up, or did not send HTTP.
-            _ = connection.await;
+            if let Some(stream) = Stream::open(stream, acceptor).await {
+                let (reader, half) = split(stream);
+                let reader = BudgetedReader { reader, reservation: of_reader };
+                let stream = TokioIo::new(join(reader, writer(half, unread)));
+                // An error is the client's: it hung up, or did not send HTTP.
+                _ = watcher.watch(http.serve_connection(stream, service)).await;
+            }
             drop(permit);
         });
     })

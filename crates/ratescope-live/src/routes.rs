@@ -156,15 +156,23 @@ impl Routes {
     /// HEAD. Without a token, the request must come from this machine and name it as its host. `None` if the request
     /// may be answered. Other routes for the same readers can use this, too.
     pub fn refusal<Q>(&self, request: &Request<Q>) -> Option<Response<Body>> {
+        let is_reading = request.method() == Method::GET || request.method() == Method::HEAD;
+        self.unauthorized(request).or_else(|| {
+            (!is_reading).then(|| {
+                let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "the method must be GET\n");
+                response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+                response
+            })
+        })
+    }
+
+    /// The same for routes with other methods. For a page of another site, a browser sends a GET or a POST without
+    /// asking first: so let neither change anything.
+    pub fn unauthorized<Q>(&self, request: &Request<Q>) -> Option<Response<Body>> {
         if !self.is_known(request) {
             let mut response = text(StatusCode::UNAUTHORIZED, "the token is missing or wrong\n");
             let bearer = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
-            return Some(response);
-        }
-        if request.method() != Method::GET && request.method() != Method::HEAD {
-            let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "the method must be GET\n");
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return Some(response);
         }
         if self.token.is_some() {

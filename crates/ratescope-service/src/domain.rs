@@ -1,9 +1,10 @@
 //! The rules of a file with their states, whose decisions are counted for gRPC and HTTP alike.
 
 use super::meters::{FileMeters, MetricNames};
+use super::states::Opened;
 use ratescope::event::Event;
 use ratescope::internal::ByRules;
-use ratescope::rules::{Decision, Observed, Observer, Rules, Store};
+use ratescope::rules::{Decision, MemoryStore, Observed, Observer, Rules, Store, TopKeys};
 use ratescope_live::{Probe, ProbeObserver};
 use ratescope_tower::internal::{HeaderWriter, Outages};
 use std::sync::Arc;
@@ -12,13 +13,20 @@ use std::sync::Arc;
 pub(super) struct Domain {
     /// Observed by the counters for dashboards and by the probe.
     pub(super) store: Observed<Arc<dyn Store>>,
+    /// The store without its observers, if its states can be saved.
+    pub(super) memory: Option<MemoryStore>,
     pub(super) headers: HeaderWriter,
+    /// The keys that come most, are refused most, and are fullest.
+    pub(super) top: Arc<TopKeys>,
 }
 
+/// The places for keys in each of the sixteen shards.
+const PLACES: usize = 32;
+
 impl Domain {
-    /// The domain whose states are in `store`.
+    /// The domain whose states are in a store.
     pub(super) fn new(
-        store: Arc<dyn Store>,
+        Opened { store, memory }: Opened,
         probe: &Arc<Probe>,
         outages: &Arc<Outages>,
         names: MetricNames,
@@ -26,8 +34,12 @@ impl Domain {
         let probe = ProbeObserver::new(Arc::clone(probe));
         let headers = HeaderWriter::new(store.rules().domain(), Arc::clone(outages));
         let counters = RuleCounters { names, by_rules: ByRules::default() };
-        let store = Observed::new(store).with(Arc::new(probe)).with(Arc::new(counters));
-        Domain { store, headers }
+        let top = Arc::new(TopKeys::new(PLACES));
+        let store = Observed::new(store)
+            .with(Arc::new(probe))
+            .with(Arc::new(counters))
+            .with(Arc::<TopKeys>::clone(&top));
+        Domain { store, memory, headers, top }
     }
 }
 

@@ -39,6 +39,7 @@ mod forms;
 mod grpc;
 mod http;
 mod json;
+mod keys;
 mod message;
 pub mod meters;
 mod overrides;
@@ -52,6 +53,7 @@ pub use files::{Changed, FileHealth};
 pub use forms::{Form, Forms};
 pub use grpc::{Grpc, NAME};
 pub use http::{Http, HttpSettings};
+pub use keys::{KeyOf, KeyOrder, NoKey, ResetKey};
 pub use message::{
     Code, DescriptorStatus, Entry, HeaderValue, RateLimit, RateLimitDescriptor, RateLimitOverride,
     RateLimitRequest, RateLimitResponse, Unit,
@@ -71,6 +73,7 @@ use ratescope::time::Time;
 use ratescope_live::Probe;
 use ratescope_tower::internal::Outages;
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use unread::Unread;
 
@@ -209,6 +212,17 @@ impl<C: Clock> Service<C> {
         let each =
             all.iter().filter_map(|(name, domain)| Some((name.clone(), domain.store.memory()?)));
         each.collect()
+    }
+
+    /// Writes the states of all domains that are in the memory of this process, for [`States::saved`]. Requests are
+    /// answered meanwhile, and one may be missing in some limits. Limits that requests bring along are left out.
+    ///
+    /// # Errors
+    /// If they can't be written.
+    pub fn save(&self, to: &mut impl io::Write) -> io::Result<()> {
+        let domains = self.domains.load();
+        let stores = domains.iter().filter_map(|(name, one)| Some((name, one.memory.as_ref()?)));
+        states::write(stores, self.clock.now(), to)
     }
 
     /// Asks whether its Redis counts, as [`Redis::ping`](ratescope_redis::Redis::ping) does, and logs a change.

@@ -2,12 +2,15 @@
 //! and Live.
 
 use super::health::Health;
+use super::keys;
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use metrics_exporter_prometheus::PrometheusHandle;
+use ratescope::policy::KeySecret;
 use ratescope_live::{Body, Routes};
 use ratescope_service::Service;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,16 +23,28 @@ pub(super) struct Admin {
     /// New requests are welcome.
     pub(super) is_ready: AtomicBool,
     pub(super) health: Health,
+    /// The secret of the hashes in place of keys; `None` if keys are shown.
+    pub(super) hides: Option<KeySecret>,
 }
 
 impl Admin {
     /// Answers a request. `/healthz` and `/readyz` without a query, and the files of the page, are public; all else
     /// needs the token or, if there is none, a name of this machine as the host.
-    pub(super) fn answer<Q>(&self, request: &Request<Q>) -> Response<Body> {
+    pub(super) async fn answer<Q>(&self, request: &Request<Q>) -> Response<Body> {
+        if request.uri().path() == "/key" {
+            return self.key(request).await;
+        }
         let is_reading = request.method() == Method::GET || request.method() == Method::HEAD;
         let (status, text) = match (request.uri().path(), request.uri().query()) {
             ("/healthz", None) if is_reading => (StatusCode::OK, self.health.summary().into()),
             ("/readyz", None) if is_reading => self.readiness(),
+            ("/keys", query) => {
+                if let Some(refusal) = self.live.refusal(request) {
+                    return refusal;
+                }
+                let lists = keys::lists(&self.service, query.unwrap_or(""), self.hides.as_ref());
+                return json(lists);
+            }
             (path @ ("/healthz" | "/readyz" | "/metrics" | "/rules"), _) => {
                 if let Some(refusal) = self.live.refusal(request) {
                     return refusal;
@@ -49,11 +64,28 @@ impl Admin {
                 if let Some(refusal) = self.live.refusal(request) {
                     return refusal;
                 }
-                let known = "there are /healthz, /healthz?verbose, /readyz, /metrics, /rules and /live.html\n";
+                let known = "there are /healthz, /healthz?verbose, /readyz, /metrics, /rules, /keys, /key and /live.html\n";
                 (StatusCode::NOT_FOUND, known.into())
             }
         };
         plain(status, text)
+    }
+
+    /// Answers about one key.
+    async fn key<Q>(&self, request: &Request<Q>) -> Response<Body> {
+        if let Some(refusal) = self.live.unauthorized(request) {
+            return refusal;
+        }
+        let method = request.method();
+        if ![Method::GET, Method::HEAD, Method::DELETE].contains(method) {
+            let why = "the method must be GET, or DELETE to reset the key\n";
+            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, why.into());
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, DELETE"));
+            return response;
+        }
+        let query = request.uri().query().unwrap_or("");
+        let peer = request.extensions().get::<SocketAddr>().copied();
+        json(keys::one(&self.service, method, query, peer).await)
     }
 
     /// Answers a load balancer on the port for everybody.
@@ -75,6 +107,13 @@ impl Admin {
         let each = self.service.rules();
         each.iter().map(|rules| format!("# {}\n{rules}\n", rules.file())).collect()
     }
+}
+
+fn json((status, text): keys::Answer) -> Response<Body> {
+    let mut response = plain(status, text);
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    response
 }
 
 pub(super) fn plain<B: From<Bytes>>(status: StatusCode, text: Bytes) -> Response<B> {

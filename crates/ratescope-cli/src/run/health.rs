@@ -3,6 +3,7 @@
 //! Green: by the rules of all files, and counted in the store. Yellow: decisions are made, but by earlier rules, without
 //! the store, or without rules. Red: a file has no rules in force.
 
+use super::tls::Tls;
 use ratescope::internal::plural;
 use ratescope::rules::{Fault, Memory};
 use ratescope_service::Service;
@@ -15,6 +16,7 @@ pub(super) struct Health {
     service: Arc<Service>,
     /// True if the states are on Redis.
     is_on_redis: bool,
+    tls: Option<Arc<Tls>>,
     /// The last ping of the store.
     pinged: Mutex<Option<Pinged>>,
 }
@@ -27,8 +29,8 @@ struct Pinged {
 }
 
 impl Health {
-    pub(super) fn new(service: Arc<Service>, is_on_redis: bool) -> Self {
-        Health { service, is_on_redis, pinged: Mutex::default() }
+    pub(super) fn new(service: Arc<Service>, is_on_redis: bool, tls: Option<Arc<Tls>>) -> Self {
+        Health { service, is_on_redis, tls, pinged: Mutex::default() }
     }
 
     /// Asks whether the store answers.
@@ -79,6 +81,9 @@ impl Health {
         if self.service.rules().is_empty() {
             text += "yellow: no rules are in force, and every request passes\n";
         }
+        if self.tls.as_ref().is_some_and(|tls| tls.problem().is_some()) {
+            text += "yellow: the files of TLS are wrong, and the old certificate stays in force\n";
+        }
         if let Some(fault) = self.service.fault() {
             let fault = with_cause(&fault);
             _ = writeln!(text, "yellow: {fault}; each rule decides as its on_store_failure says");
@@ -93,6 +98,9 @@ impl Health {
             let fine = if file.is_in_force { "ok" } else { "waits for the next look" };
             let status = file.problem.as_deref().unwrap_or(fine);
             _ = writeln!(text, "{}: {status}", file.path.display());
+        }
+        if let Some(problem) = self.tls.as_ref().and_then(|tls| tls.problem()) {
+            _ = writeln!(text, "TLS: {problem}");
         }
         if self.is_on_redis {
             let pinged = self.pinged.lock().unwrap_or_else(PoisonError::into_inner).clone();

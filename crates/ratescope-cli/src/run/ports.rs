@@ -3,7 +3,8 @@
 use super::admin::{Admin, plain};
 use super::budgeted_answer::{self, ANSWERS, BudgetedAnswer};
 use super::budgeted_body::{BudgetedBody, GRPC};
-use crate::server::{self, Reservation, Settings};
+use super::tls::Tls;
+use crate::server::{self, AcceptTls, Reservation, Settings, Stream};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hyper::body::Incoming;
 use hyper::rt::Executor;
@@ -14,7 +15,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use ratescope_service::{Grpc, Http, NAME, Service};
 use std::convert::Infallible;
-use std::future::{poll_fn, ready};
+use std::future::poll_fn;
 use std::io::{self, Cursor};
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
@@ -23,8 +24,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink, split};
+use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tonic::Status;
@@ -49,6 +50,9 @@ const HEAD: Duration = Duration::from_secs(30);
 
 /// The timeout from the head of a call to the head of its answer; a caller may ask for less.
 const CALL: Duration = Duration::from_secs(30);
+
+/// How long to wait for a client that speaks HTTP/1 to the port of gRPC to close its connection.
+const GOODBYE: Duration = Duration::from_secs(1);
 
 /// The first bytes of every connection of HTTP/2.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -82,6 +86,8 @@ pub(super) struct Ports {
     pub(super) settings: Settings,
     /// The room for connections of the admin port.
     pub(super) operators: Arc<Semaphore>,
+    /// The TLS of gRPC and HTTP.
+    pub(super) tls: Option<Arc<Tls>>,
 }
 
 impl Ports {
@@ -90,7 +96,7 @@ impl Ports {
         let mut addresses = Vec::new();
         for (name, listener) in [
             ("gRPC at ", &self.grpc),
-            ("HTTP at http://", &self.http),
+            (if self.tls.is_some() { "HTTP at https://" } else { "HTTP at http://" }, &self.http),
             ("admin at http://", &self.admin),
         ] {
             if let Some(listener) = listener {
@@ -125,8 +131,11 @@ impl Ports {
         server::accept(listener, &self.settings, |stream, _, permit| {
             let watcher = open.watcher();
             let calls = calls.clone();
+            let acceptor = self.tls.as_ref().map(|tls| tls.grpc());
             tokio::spawn(async move {
-                calls.serve(stream, unread, watcher).await;
+                if let Some(stream) = Stream::open(stream, acceptor).await {
+                    calls.serve(stream, unread, watcher).await;
+                }
                 drop(permit);
             });
         })
@@ -153,7 +162,9 @@ impl Ports {
                 http.answer(request, Some(peer.ip())).await
             }
         };
-        server::accept_http(listener, open, protocol, self.settings.clone(), answer).await;
+        let tls = self.tls.clone().map(|tls| -> AcceptTls { Arc::new(move || tls.http()) });
+        let settings = Settings { tls, ..self.settings.clone() };
+        server::accept_http(listener, open, protocol, settings, answer).await;
     }
 
     async fn serve_admin(&self, open: &GracefulShutdown, admin: &Arc<Admin>) {
@@ -161,7 +172,10 @@ impl Ports {
         let admin = Arc::clone(admin);
         let answer = move |mut request: Request<Incoming>, peer: SocketAddr| {
             request.extensions_mut().insert(peer);
-            ready(admin.answer(&request))
+            let admin = Arc::clone(&admin);
+            // Nothing here has a body.
+            let request = request.map(drop);
+            async move { admin.answer(&request).await }
         };
         let settings = Settings { room: Arc::clone(&self.operators), ..self.settings.clone() };
         server::accept_http(listener, open, server::http(HEAD), settings, answer).await;
@@ -219,8 +233,8 @@ impl Calls {
     ///
     /// `hyper_util::server::conn::auto` also tells the two apart, but buffers the head of a request of HTTP/1, and
     /// waits for the first bytes for ever.
-    async fn serve(mut self, stream: TcpStream, unread: Duration, watcher: Watcher) {
-        let (mut reader, half) = stream.into_split();
+    async fn serve(mut self, stream: Stream, unread: Duration, watcher: Watcher) {
+        let (mut reader, half) = split(stream);
         let mut writer = server::writer(half, unread);
         let mut start = [0; PREFACE.len()];
         tokio::select! {
@@ -233,6 +247,10 @@ impl Calls {
         }
         if start != *PREFACE {
             _ = writer.write_all(NOT_HERE).await;
+            _ = writer.shutdown().await;
+            // A connection that is closed while something is unread is reset, and the answer may be lost.
+            let rest = timeout(GOODBYE, copy(&mut reader.take(WINDOW.into()), &mut sink()));
+            _ = rest.await;
             return;
         }
         let stream = tokio::io::join(Cursor::new(start).chain(reader), writer);

@@ -7,6 +7,7 @@ mod files;
 mod folders;
 #[path = "../../../../tests/common/growth.rs"]
 mod growth;
+mod keys;
 #[path = "../../../ratescope-redis/tests/it/redis/nodes.rs"]
 mod nodes;
 #[path = "../../../ratescope-redis/tests/it/redis/proxy.rs"]
@@ -16,4 +17,5 @@ mod requests;
 mod server;
 mod spelled;
 mod spellings;
+mod states;
 mod whole;

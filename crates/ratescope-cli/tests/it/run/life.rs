@@ -413,3 +413,57 @@ async fn a_reload_under_load_loses_nothing() {
     }
     assert_eq!((allowed, loads()), (300, 20));
 }
+
+/// Under load, a process ends and another one goes on from its states: what both allow is the limit, and each request is
+/// answered by one of them.
+#[cfg(unix)]
+#[test]
+fn states_outlive_a_restart_under_load() {
+    let folder = Folder::new("state");
+    let rules = folder.write("rules.yaml", "domain: web\nlimit: gcra 500/52w per user\n");
+    let state = folder.path("state");
+    let args = ["--state", state.to_str().unwrap(), "--drain", "1h"];
+    let mut before = Program::start(&rules, &args);
+    let clients = |at: SocketAddr, until: fn(u16) -> bool| -> Vec<_> {
+        let ask = move || {
+            let mut allowed = 0;
+            // Until nobody listens, or the limit is reached.
+            while TcpStream::connect(at).is_ok() {
+                let Ok(answer) = std::panic::catch_unwind(|| get(at, "/check?user=ann", "")) else {
+                    break;
+                };
+                allowed += u32::from(answer.0 == 200);
+                if until(answer.0) {
+                    break;
+                }
+            }
+            allowed
+        };
+        (0..4).map(|_| std::thread::spawn(ask)).collect()
+    };
+    let sum = |clients: Vec<std::thread::JoinHandle<u32>>| -> u32 {
+        clients.into_iter().map(|client| client.join().unwrap()).sum()
+    };
+    let asking = clients(before.http, |_| false);
+    while !get(before.admin, "/metrics", "").1.lines().any(|line| {
+        line.starts_with("ratescope_requests_total{outcome=\"allowed\"")
+            && line.split(' ').next_back().unwrap().parse::<u32>().unwrap() >= 100
+    }) {}
+    before.running.signal("TERM");
+    assert!(before.running.0.wait().unwrap().success());
+    let first = sum(asking);
+    assert!((100..500).contains(&first), "{first}");
+    let after = Program::start(&rules, &args);
+    let second = sum(clients(after.http, |status| status == 429));
+    assert_eq!(first + second, 500);
+    // A file that is broken is told, and does not keep the program from starting.
+    after.ended();
+    std::fs::write(&state, "nonsense").unwrap();
+    let anew = Program::start(&rules, &args);
+    assert_eq!(get(anew.http, "/check?user=ann", "").0, 200);
+    assert!(anew.ended().contains("all limits begin anew"));
+    use std::os::unix::fs::PermissionsExt;
+    assert_eq!(std::fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o600);
+    let nowhere = folder.path("nowhere/state");
+    assert_refused(&run(&["--state", nowhere.to_str().unwrap()], &rules), &["nowhere/state: "]);
+}

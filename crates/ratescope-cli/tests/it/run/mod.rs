@@ -3,6 +3,7 @@
 mod grpc;
 mod hostile;
 mod http;
+mod keys;
 mod late;
 mod life;
 mod live_admin;
@@ -17,6 +18,7 @@ mod shared;
 #[path = "../../../../ratescope-service/tests/it/spelled.rs"]
 mod spelled;
 mod spellings;
+mod tls;
 
 use crate::nodes;
 use crate::server;

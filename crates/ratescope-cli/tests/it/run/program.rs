@@ -110,6 +110,16 @@ impl Channel {
         Channel(send, at)
     }
 
+    /// A connection over a stream that leads there.
+    pub(crate) async fn over(
+        stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+        at: SocketAddr,
+    ) -> Self {
+        let (send, connection) = h2::client::handshake(stream).await.unwrap();
+        tokio::spawn(connection);
+        Channel(send, at)
+    }
+
     /// Begins a call, and does not send its message yet.
     pub(crate) async fn begin(
         &mut self,

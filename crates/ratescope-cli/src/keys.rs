@@ -1,0 +1,186 @@
+//! `ratescope keys`: the keys of a running service.
+
+use crate::bounded;
+use crate::terminal::{Visible, until_closed};
+use serde_json::Value;
+use std::error::Error;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// See which clients a running service refuses, look at one of them, or reset it
+///
+/// The service is `ratescope run`, which tells this on its admin port, as JSON. The lists are of this one process.
+///
+///     ratescope keys refused
+///     ratescope keys look user=ann
+///     ratescope keys reset --rule web:user user=ann
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    what: What,
+
+    /// The admin port of the service
+    #[arg(long, global = true, value_name = "ADDRESS", default_value = "127.0.0.1:6070")]
+    admin: String,
+
+    /// A file with the token of the admin port
+    #[arg(long, global = true, value_name = "FILE")]
+    admin_token_file: Option<PathBuf>,
+
+    /// Print the answer of the service as it is
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// The keys with the most events
+    Busiest(List),
+    /// The keys with the most refused events
+    Refused(List),
+    /// The keys that are nearest to their limit, or farthest above it
+    Fullest(List),
+    /// How full a key is in each limit, and when it is free
+    Look(Key),
+    /// Let a key begin anew
+    Reset(Key),
+}
+
+#[derive(clap::Args)]
+struct List {
+    /// The most keys
+    #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u16).range(1..=512))]
+    most: u16,
+}
+
+#[derive(clap::Args)]
+struct Key {
+    /// The domain, if there are several
+    #[arg(long, value_name = "NAME")]
+    domain: Option<String>,
+
+    /// The full name of the rule, if several count by these fields, as in web:user
+    #[arg(long, value_name = "NAME")]
+    rule: Option<String>,
+
+    /// The fields of the key, as in user=ann
+    #[arg(value_name = "FIELD=VALUE", value_parser = field)]
+    fields: Vec<(String, String)>,
+}
+
+fn field(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write a field and its value, as in user=ann".to_owned()),
+    }
+}
+
+/// How long to wait for the service.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest answer in bytes.
+const LONGEST: u64 = 16 << 20;
+
+pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    let of_list = |by: &str, list: &List| ("GET", format!("/keys?by={by}&most={}", list.most));
+    let of_key = |method: &'static str, key: &Key| {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        let named = [("domain", &key.domain), ("rule", &key.rule)];
+        for (name, value) in
+            named.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)))
+        {
+            query.append_pair(name, value);
+        }
+        query.extend_pairs(&key.fields);
+        (method, format!("/key?{}", query.finish()))
+    };
+    let (method, path) = match &args.what {
+        What::Busiest(list) => of_list("busiest", list),
+        What::Refused(list) => of_list("refused", list),
+        What::Fullest(list) => of_list("fullest", list),
+        What::Look(key) => of_key("GET", key),
+        What::Reset(key) => of_key("DELETE", key),
+    };
+    let token = args.admin_token_file.as_deref().map(bounded::first_line).transpose()?;
+    let answer = ask(&args.admin, method, &path, token.as_deref()).map_err(|error| {
+        format!("{}: {error}; the service is ratescope run, with --admin", args.admin)
+    })?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    if !head.starts_with("HTTP/1.1 200 ") {
+        let json: Option<Value> = serde_json::from_str(body).ok();
+        let why = json.as_ref().and_then(|json| json["error"].as_str()).unwrap_or(body.trim());
+        return Err(format!("{}: {why}", args.admin).into());
+    }
+    let mut out = Visible(io::stdout());
+    if args.json {
+        return until_closed(write!(out, "{body}"));
+    }
+    let answer: Value =
+        serde_json::from_str(body).map_err(|error| format!("{}: {error}", args.admin))?;
+    until_closed(print(&mut out, &args.what, &answer))
+}
+
+/// Sends a request, and returns the whole answer.
+fn ask(at: &str, method: &str, path: &str, token: Option<&str>) -> io::Result<String> {
+    let at = at.strip_prefix("http://").unwrap_or(at).trim_end_matches('/');
+    let address = at.to_socket_addrs()?.next();
+    let address = address.ok_or_else(|| io::Error::other("it has no address"))?;
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let token =
+        token.map_or_else(String::new, |token| format!("authorization: Bearer {token}\r\n"));
+    write!(stream, "{method} {path} HTTP/1.1\r\nhost: {at}\r\nconnection: close\r\n{token}\r\n")?;
+    let mut answer = String::new();
+    stream.take(LONGEST).read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+/// Prints an answer for people.
+fn print(out: &mut impl Write, what: &What, answer: &Value) -> io::Result<()> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let number = |value: &Value| {
+        let rounded = value.as_f64().map(|n| (n * 1e4).round() / 1e4);
+        rounded.map_or_else(|| "-".to_owned(), |n| n.to_string())
+    };
+    match what {
+        What::Busiest(_) | What::Refused(_) | What::Fullest(_) => {
+            let lists = answer.as_object().into_iter().flat_map(|lists| lists.values());
+            writeln!(out, "{:>10} {:>10} {:>10}  rule, key", "events", "level", "limit")?;
+            for key in lists.filter_map(Value::as_array).flatten() {
+                let [events, level, limit] =
+                    ["events", "level", "limit"].map(|name| number(&key[name]));
+                let (rule, subject) = (text(&key["rule"]), text(&key["key"]));
+                writeln!(out, "{events:>10} {level:>10} {limit:>10}  {rule}, {subject}")?;
+            }
+        }
+        What::Look(_) => {
+            for limit in answer["limits"].as_array().into_iter().flatten() {
+                let [level, bound] = ["level", "bound"].map(|name| number(&limit[name]));
+                let would = match (limit["allowed"].as_bool(), limit["shadow"].as_bool()) {
+                    (Some(false), Some(true)) => "would be refused if it were no shadow",
+                    (Some(false), _) => "would be refused",
+                    _ => "would pass",
+                };
+                let free = limit["free_after"].as_f64();
+                let free = free.map_or_else(String::new, |s| format!(", all free after {s:.1} s"));
+                writeln!(
+                    out,
+                    "{} by {}: {}: level {level}, limit {bound}; one more {would}{free}",
+                    text(&limit["key"]),
+                    text(&limit["rule"]),
+                    text(&limit["limit"]),
+                )?;
+            }
+        }
+        What::Reset(_) => {
+            for key in answer["reset"].as_array().into_iter().flatten() {
+                writeln!(out, "{} by {} begins anew", text(&key["key"]), text(&key["rule"]))?;
+            }
+        }
+    }
+    Ok(())
+}

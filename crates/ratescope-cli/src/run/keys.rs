@@ -1,0 +1,129 @@
+//! The keys of clients on the admin port, as JSON: the lists, one key, and its reset.
+
+use hyper::body::Bytes;
+use hyper::{Method, StatusCode};
+use ratescope::event::Event;
+use ratescope::policy::KeySecret;
+use ratescope::rules::{Decision, TopKey};
+use ratescope_service::{KeyOf, KeyOrder, NoKey, Service};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::net::SocketAddr;
+
+/// The keys of each list, unless `most` says how many.
+const USUAL: usize = 20;
+
+/// The most keys of a list.
+const MOST: usize = 512;
+
+/// The most fields of a key.
+const FIELDS: usize = 64;
+
+/// The answer to a request about keys: the status, and JSON.
+pub(super) type Answer = (StatusCode, Bytes);
+
+/// Answers `GET /keys?by=refused&most=20`; without `by`, with all lists. `hides` shows hashes in place of keys.
+pub(super) fn lists(service: &Service, query: &str, hides: Option<&KeySecret>) -> Answer {
+    let (mut orders, mut most) = (ORDERS.to_vec(), USUAL);
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "by" => orders.retain(|(known, _)| *known == value),
+            "most" => match value.parse() {
+                Ok(n) if (1..=MOST).contains(&n) => most = n,
+                _ => return wrong(&format!("most must be a number from 1 to {MOST}")),
+            },
+            _ => return wrong("there are by and most"),
+        }
+    }
+    if orders.is_empty() {
+        return wrong("by must be busiest, refused or fullest");
+    }
+    let row = |key: &TopKey| {
+        let subject = &key.key.subject;
+        let subject = hides.map_or_else(|| subject.clone(), |secret| secret.hashed(subject));
+        json!({
+            "rule": key.key.rule, "key": subject, "events": key.events, "error": key.error,
+            "level": key.outcome.level, "limit": key.outcome.limit, "at": key.time.as_micros() as f64 / 1e6,
+        })
+    };
+    let list = |order| Value::from_iter(service.keys(order, most).iter().map(row));
+    let lists = orders.into_iter().map(|(name, order)| (name.to_owned(), list(order)));
+    (StatusCode::OK, text(&Value::Object(lists.collect())))
+}
+
+const ORDERS: [(&str, KeyOrder); 3] = [
+    ("busiest", KeyOrder::Busiest),
+    ("refused", KeyOrder::Refused),
+    ("fullest", KeyOrder::Fullest),
+];
+
+/// Answers `GET /key?domain=web&rule=web:user&user=ann`, and the same as a DELETE, which resets the key.
+pub(super) async fn one(
+    service: &Service,
+    method: &Method,
+    query: &str,
+    peer: Option<SocketAddr>,
+) -> Answer {
+    let (mut domain, mut rule, mut fields) = (None, None, Vec::new());
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "domain" => domain = Some(value),
+            "rule" => rule = Some(value),
+            _ => fields.push((name, value)),
+        }
+        if fields.len() > FIELDS {
+            return wrong("there are more than 64 fields");
+        }
+    }
+    let key = KeyOf { domain: domain.as_deref(), rule: rule.as_deref(), fields };
+    let answer = if method == Method::DELETE {
+        service.reset_key(&key).await.map(|reset| {
+            let each = reset.iter().map(|one| json!({"rule": one.rule, "key": one.key}));
+            for one in &reset {
+                let peer = peer.map(|peer| peer.to_string());
+                tracing::info!(target: "ratescope", rule = one.rule, key = one.key, peer, "an operator reset a key");
+            }
+            json!({"reset": Value::from_iter(each)})
+        })
+    } else {
+        let fields: &[(Cow<'_, str>, Cow<'_, str>)] = &key.fields;
+        service.look_at_key(&key).await.map(|decision| looked(&decision, &fields))
+    };
+    match answer {
+        Ok(answer) => (StatusCode::OK, text(&answer)),
+        Err(why) => {
+            let status = match why {
+                NoKey::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+                _ => StatusCode::NOT_FOUND,
+            };
+            (status, text(&json!({"error": why.to_string()})))
+        }
+    }
+}
+
+/// Each limit of a key: how full it is, whether one more event would pass, and when all of it is free.
+fn looked(decision: &Decision, fields: &dyn ratescope::event::Fields) -> Value {
+    let event = Event { time: ratescope::Time::ZERO, cost: 1.0, fields };
+    let limits = decision.outcomes().map(|one| {
+        let quota = one.quota();
+        json!({
+            "rule": one.rule.name(), "limit": one.limit.to_string(), "key": one.limit.per.key(&event),
+            "allowed": one.outcome.is_allowed(), "shadow": one.rule.is_shadow(),
+            "level": one.outcome.level, "bound": one.outcome.limit,
+            "remaining": quota.map(|quota| quota.remaining), "free_after": quota.map(|quota| quota.reset.secs()),
+        })
+    });
+    let retry = decision.retry_after.and_then(ratescope::Retry::wait);
+    json!({
+        "allowed": decision.is_allowed(), "retry_after": retry.map(ratescope::Span::secs),
+        "fault": decision.fault.as_ref().map(ToString::to_string), "limits": Value::from_iter(limits),
+    })
+}
+
+fn text(json: &Value) -> Bytes {
+    format!("{json:#}\n").into()
+}
+
+fn wrong(why: &str) -> Answer {
+    (StatusCode::BAD_REQUEST, text(&json!({"error": why})))
+}

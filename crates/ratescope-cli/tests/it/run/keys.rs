@@ -1,0 +1,114 @@
+//! The keys on the admin port, and `ratescope keys`.
+
+use super::program::{Program, get, http};
+use super::server::Server;
+use super::shell::{Folder, command, text};
+use serde_json::Value;
+use std::process::Output;
+
+const RULES: &str = "domain: web\ndescriptors:\n- {key: user, limit: gcra 1/52w}\n";
+
+fn keys(program: &Program, args: &[&str]) -> Output {
+    let admin = program.admin.to_string();
+    command(&["keys", "--admin", &admin]).args(args).output().unwrap()
+}
+
+#[track_caller]
+fn printed(program: &Program, args: &[&str]) -> String {
+    let output = keys(program, args);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).to_owned()
+}
+
+/// An operator finds who is refused, looks at the key, and lets it begin anew.
+fn find_look_and_reset(program: &Program) {
+    let ask = |user: &str| get(program.http, &format!("/check?user={user}"), "").0;
+    assert_eq!([ask("ann"), ask("ann"), ask("ann"), ask("bob")], [200, 429, 429, 200]);
+    let refused = printed(program, &["refused"]);
+    assert!(refused.ends_with(" web:user, user=ann\n"), "{refused}");
+    assert!(refused.lines().nth(1).unwrap().trim_start().starts_with("2 "), "{refused}");
+    assert_eq!(printed(program, &["busiest", "--most", "1"]).lines().count(), 2);
+    assert_eq!(printed(program, &["fullest"]).lines().count(), 3);
+    let json: Value = serde_json::from_str(&printed(program, &["refused", "--json"])).unwrap();
+    assert_eq!(
+        (&json["refused"][0]["key"], &json["refused"][0]["events"]),
+        (&"user=ann".into(), &2.into())
+    );
+    let look = printed(program, &["look", "user=ann"]);
+    assert!(
+        look.starts_with("user=ann by web:user: gcra 1/52w")
+            && look.contains("one more would be refused, all free after 3144"),
+        "{look}"
+    );
+    assert_eq!(printed(program, &["reset", "user=ann"]), "user=ann by web:user begins anew\n");
+    assert_eq!([ask("ann"), ask("ann"), ask("bob")], [200, 429, 429]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_client_that_is_refused_is_found_and_reset() {
+    let program = Program::of(RULES, &["--log", "json"]);
+    find_look_and_reset(&program);
+    let log = program.ended();
+    let line = log.lines().find(|line| line.contains("an operator reset a key")).unwrap();
+    let line: Value = serde_json::from_str(line).unwrap();
+    assert_eq!(
+        (&line["fields"]["rule"], &line["fields"]["key"]),
+        (&"web:user".into(), &"user=ann".into())
+    );
+    assert!(line["fields"]["peer"].as_str().unwrap().starts_with("127.0.0.1:"), "{line}");
+}
+
+#[test]
+fn a_client_that_is_refused_on_redis_is_found_and_reset() {
+    let Some(redis) = Server::start(&[]) else { return };
+    find_look_and_reset(&Program::of(RULES, &["--store", &redis.url()]));
+}
+
+#[test]
+fn keys_need_the_token_and_no_page_resets_them() {
+    let folder = Folder::new("keys-token");
+    let rules = folder.write("rules.yaml", RULES);
+    let token = folder.write("token", "0123456789abcdef\n");
+    let (token, short) = (token.to_str().unwrap(), folder.write("other", "0123456789abcdeg\n"));
+    let guarded = Program::start(&rules, &["--admin-token-file", token]);
+    let open = Program::start(&rules, &[]);
+    for path in ["/keys", "/key?user=ann"] {
+        assert_eq!(get(guarded.admin, path, "").0, 401, "{path}");
+    }
+    let refused = keys(&guarded, &["refused", "--admin-token-file", short.to_str().unwrap()]);
+    assert!(
+        !refused.status.success()
+            && text(&refused.stderr).contains("the token is missing or wrong")
+    );
+    assert!(printed(&guarded, &["refused", "--admin-token-file", token]).lines().count() == 1);
+    let status = |program: &Program, head: &str| {
+        let answer = http(program.admin, &format!("{head}\r\nconnection: close\r\n\r\n"));
+        answer.split(' ').nth(1).unwrap().parse::<u16>().unwrap()
+    };
+    // Of a page of another site, a browser sends a POST without asking first, but no DELETE; and by a foreign name that
+    // leads here, nothing.
+    for (head, expected) in [
+        ("DELETE /key?user=ann HTTP/1.1\r\nhost: localhost", 200),
+        ("POST /key?user=ann HTTP/1.1\r\nhost: localhost", 405),
+        ("OPTIONS /key?user=ann HTTP/1.1\r\nhost: localhost", 405),
+        ("DELETE /key?user=ann HTTP/1.1\r\nhost: evil.example", 421),
+        ("DELETE /keys HTTP/1.1\r\nhost: localhost", 405),
+        ("GET /keys?by=nonsense HTTP/1.1\r\nhost: localhost", 400),
+        ("GET /keys?most=1000000 HTTP/1.1\r\nhost: localhost", 400),
+        ("GET /key?nothing=x HTTP/1.1\r\nhost: localhost", 404),
+    ] {
+        assert_eq!(status(&open, head), expected, "{head}");
+    }
+    assert_eq!(status(&guarded, "DELETE /key?user=ann HTTP/1.1\r\nhost: localhost"), 401);
+    let unknown = keys(&open, &["look", "nothing=x"]);
+    assert!(text(&unknown.stderr).contains("no rule counts by these fields"), "{unknown:?}");
+}
+
+#[test]
+fn keys_can_be_hidden() {
+    let program = Program::of(RULES, &["--hide-keys"]);
+    assert_eq!(get(program.http, "/check?user=ann", "").0, 200);
+    let busiest = printed(&program, &["busiest"]);
+    assert!(busiest.contains(" web:user, #") && !busiest.contains("ann"), "{busiest}");
+}

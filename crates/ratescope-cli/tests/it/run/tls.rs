@@ -1,0 +1,187 @@
+//! TLS on the ports of gRPC and HTTP: with and without certificates of clients, and with new files.
+
+use super::program::{Channel, get};
+use super::requests::{RULES, descriptor, request};
+use super::shell::{Folder, Running, command};
+use ratescope_service::Code;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/run/tls").join(name)
+}
+
+/// A program that serves by TLS with copies of the files of the fixtures.
+struct Secured {
+    running: Running,
+    folder: Folder,
+    grpc: SocketAddr,
+    http: SocketAddr,
+    admin: SocketAddr,
+}
+
+impl Secured {
+    fn start(more: &[&str]) -> Self {
+        let folder = Folder::new("tls");
+        let rules = folder.write("rules.yaml", RULES);
+        for name in ["server.pem", "server.key"] {
+            fs::copy(fixture(name), folder.path(name)).unwrap();
+        }
+        let free = "127.0.0.1:0";
+        let mut child = command(&["run", "--grpc", free, "--http", free, "--admin", free])
+            .args(["--notice", "0s", "--watch", "10ms", "--tls-cert"])
+            .arg(folder.path("server.pem"))
+            .arg("--tls-key")
+            .arg(folder.path("server.key"))
+            .args(more)
+            .arg(rules)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let at = |name: &str| {
+            let rest = line.split(name).nth(1).unwrap_or_else(|| panic!("{name} in {line:?}"));
+            rest.split([',', '\n']).next().unwrap().parse().unwrap()
+        };
+        let (grpc, http, admin) = (at("gRPC at "), at("HTTP at https://"), at("admin at http://"));
+        Secured { running: Running(child), folder, grpc, http, admin }
+    }
+}
+
+/// Connects, with the protocol of ALPN, and with the certificate of a client if there is one.
+async fn connect(
+    at: SocketAddr,
+    protocol: &str,
+    client: bool,
+) -> std::io::Result<TlsStream<TcpStream>> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(fixture("ca.pem")).unwrap()).unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots);
+    let mut config = if client {
+        let chain = vec![CertificateDer::from_pem_file(fixture("client.pem")).unwrap()];
+        let key = PrivateKeyDer::from_pem_file(fixture("client.key")).unwrap();
+        config.with_client_auth_cert(chain, key).unwrap()
+    } else {
+        config.with_no_client_auth()
+    };
+    config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+    let stream = TcpStream::connect(at).await?;
+    TlsConnector::from(Arc::new(config)).connect("localhost".try_into().unwrap(), stream).await
+}
+
+/// The status of a request by HTTP, or why there is none.
+async fn check(at: SocketAddr, client: bool) -> std::io::Result<String> {
+    let mut stream = connect(at, "http/1.1", client).await?;
+    let request = "GET /check?free=x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await?;
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    Ok(answer.split(' ').nth(1).unwrap_or("none").to_owned())
+}
+
+#[tokio::test]
+async fn both_ports_are_served() {
+    let program = Secured::start(&[]);
+    assert_eq!(check(program.http, false).await.unwrap(), "200");
+    let stream = connect(program.grpc, "h2", false).await.unwrap();
+    let mut channel = Channel::over(stream, program.grpc).await;
+    let ann = request(vec![descriptor(&[("user", "ann")])]);
+    for code in [Code::Ok, Code::Ok, Code::OverLimit] {
+        assert_eq!(channel.should_rate_limit(&ann).await.unwrap().overall_code(), code);
+    }
+    // A client without TLS gets no answer, one that says nothing keeps nobody out, and the admin port has none.
+    let _silent = std::net::TcpStream::connect(program.http).unwrap();
+    let mut plain = std::net::TcpStream::connect(program.http).unwrap();
+    std::io::Write::write_all(&mut plain, b"GET /check HTTP/1.1\r\nhost: a\r\n\r\n").unwrap();
+    let mut answer = Vec::new();
+    _ = plain.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP/"), "{answer:?}");
+    assert_eq!(get(program.admin, "/readyz", "").0, 200);
+    assert_eq!(check(program.http, false).await.unwrap(), "200");
+}
+
+#[tokio::test]
+async fn clients_may_have_to_have_a_certificate() {
+    let ca = fixture("ca.pem");
+    let program = Secured::start(&["--tls-client-ca", ca.to_str().unwrap()]);
+    assert_eq!(check(program.http, true).await.unwrap(), "200");
+    assert!(check(program.http, false).await.is_err());
+    let stream = connect(program.grpc, "h2", true).await.unwrap();
+    let mut channel = Channel::over(stream, program.grpc).await;
+    let ann = request(vec![descriptor(&[("user", "ann")])]);
+    assert_eq!(channel.should_rate_limit(&ann).await.unwrap().overall_code(), Code::Ok);
+}
+
+/// The certificate that a server shows.
+async fn shown(at: SocketAddr) -> CertificateDer<'static> {
+    let stream = connect(at, "http/1.1", false).await.unwrap();
+    stream.get_ref().1.peer_certificates().unwrap()[0].clone().into_owned()
+}
+
+/// A new certificate is in force once its key is there, too; connections before it go on.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_new_certificate_is_taken_when_it_is_whole() {
+    let program = Secured::start(&[]);
+    let [first, other] = ["server.pem", "other.pem"]
+        .map(|name| CertificateDer::from_pem_file(fixture(name)).unwrap());
+    assert_eq!(shown(program.http).await, first);
+    let stream = connect(program.grpc, "h2", false).await.unwrap();
+    let mut before = Channel::over(stream, program.grpc).await;
+    // The certificate without its key.
+    fs::copy(fixture("other.pem"), program.folder.path("server.pem")).unwrap();
+    let said = "yellow: the files of TLS are wrong, and the old certificate stays in force\n";
+    while !get(program.admin, "/readyz", "").1.contains(said) {}
+    assert_eq!(shown(program.http).await, first);
+    fs::copy(fixture("other.key"), program.folder.path("server.key")).unwrap();
+    while !get(program.admin, "/readyz", "").1.contains("\ngreen") {}
+    assert_eq!(shown(program.http).await, other);
+    let ann = request(vec![descriptor(&[("user", "ann")])]);
+    assert_eq!(before.should_rate_limit(&ann).await.unwrap().overall_code(), Code::Ok);
+    program.running.signal("TERM");
+    let Secured { running: mut ends, .. } = program;
+    let mut log = String::new();
+    ends.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    assert!(log.contains("the old certificate stays in force: "), "{log}");
+    assert!(log.contains("the new certificate is in force"), "{log}");
+}
+
+#[test]
+fn files_that_are_wrong_are_told() {
+    let folder = Folder::new("tls-wrong");
+    let rules = folder.write("rules.yaml", RULES);
+    let path = |name: &str| fixture(name).to_str().unwrap().to_owned();
+    let empty = folder.write("empty.pem", "").to_str().unwrap().to_owned();
+    for (certificate, key, said) in [
+        (path("server.pem"), path("other.key"), "server.pem: "),
+        (empty.clone(), path("server.key"), "empty.pem: it has no certificate as PEM"),
+        (path("server.pem"), empty.clone(), "empty.pem: it has no private key as PEM"),
+        (path("missing.pem"), path("server.key"), "missing.pem: "),
+    ] {
+        let args = ["run", "--check", "--tls-cert", &certificate, "--tls-key", &key];
+        let output = command(&args).arg(&rules).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && error.contains(said), "{said} in {error}");
+    }
+    let alone = command(&["run", "--tls-cert", &empty]).arg(&rules).output().unwrap();
+    assert_eq!(alone.status.code(), Some(2));
+}

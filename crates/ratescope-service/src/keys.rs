@@ -1,0 +1,175 @@
+//! The keys of clients, for operators: which are busy, refused or full; how full one is; and its reset.
+
+use super::{Domain, Service};
+use core::fmt;
+use ratescope::clock::Clock;
+use ratescope::event::Event;
+use ratescope::policy::Per;
+use ratescope::rules::{Decision, Details, Fault, Rule, Rules, Store, TopKey, Value};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The keys that are listed first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeyOrder {
+    /// With the most events.
+    Busiest,
+    /// With the most refused events.
+    Refused,
+    /// The nearest to their limit, or the farthest above it, at their latest event; of the busiest.
+    Fullest,
+}
+
+/// Which key an operator means: its fields, in one domain, and for one rule or for all that count by these fields.
+#[derive(Clone, Debug, Default)]
+pub struct KeyOf<'a> {
+    /// The domain; it can be left out if there is only one.
+    pub domain: Option<&'a str>,
+    /// The full name of the rule, as in `web:user`.
+    pub rule: Option<&'a str>,
+    /// The names of the fields and their values.
+    pub fields: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+}
+
+/// Why there is no such key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoKey {
+    /// There are several domains, and none is named; or there is none of this name.
+    Domain,
+    /// No rule has this name, or no rule counts by these fields.
+    Rule,
+    /// The store can't be asked.
+    Store(Fault),
+}
+
+impl fmt::Display for NoKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoKey::Domain => f.write_str("name a domain that has rules"),
+            NoKey::Rule => f.write_str(
+                "no rule counts by these fields; give the fields of the key, as in user=ann, and its rule if several \
+                 count by them",
+            ),
+            NoKey::Store(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for NoKey {}
+
+/// A key that was reset: the name of its rule, and the key as logs have it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ResetKey {
+    /// The full name of the rule.
+    pub rule: String,
+    /// The key, with hashes in place of secrets.
+    pub key: String,
+}
+
+impl<C: Clock> Service<C> {
+    /// The first `most` keys of all domains, by their events in this process since it began.
+    pub fn keys(&self, order: KeyOrder, most: usize) -> Vec<TopKey> {
+        let of = |domain: &Arc<Domain>| match order {
+            KeyOrder::Busiest => domain.top.busiest(most),
+            KeyOrder::Refused => domain.top.most_refused(most),
+            KeyOrder::Fullest => domain.top.fullest(most),
+        };
+        let mut all: Vec<TopKey> = self.domains.load().values().flat_map(of).collect();
+        match order {
+            KeyOrder::Busiest | KeyOrder::Refused => {
+                all.sort_by(|a, b| b.events.cmp(&a.events).then_with(|| a.key.cmp(&b.key)));
+            }
+            KeyOrder::Fullest => {
+                let share = |key: &TopKey| key.outcome.level / key.outcome.limit;
+                all.sort_by(|a, b| share(b).total_cmp(&share(a)));
+            }
+        }
+        all.truncate(most);
+        all
+    }
+
+    /// How full a key is, and when it is free again: the decision about an event of cost 1 with its fields, which is not
+    /// counted. With a rule, the event has its fields, too.
+    ///
+    /// # Errors
+    /// If there is no such key.
+    pub async fn look_at_key(&self, key: &KeyOf<'_>) -> Result<Decision, NoKey> {
+        let domain = self.domain_of(key)?;
+        let rules = domain.store.rules();
+        let fields = self.fields_of(key, &rules)?;
+        let event = Event { time: self.clock.now(), cost: 1.0, fields: &fields.as_slice() };
+        let decision = domain.store.peek_async(&event, Details::ALL.at_once()).await;
+        let is_meant = |one: &Rule| key.rule.is_none_or(|name| one.name() == name);
+        let is_known = decision.outcomes().any(|one| is_meant(one.rule));
+        match &decision.fault {
+            _ if is_known => Ok(decision),
+            Some(fault) => Err(NoKey::Store(fault.clone())),
+            None => Err(NoKey::Rule),
+        }
+    }
+
+    /// Resets a key in the limits of its rule, or of all rules that count by its fields, as if it had never come; returns
+    /// where. A limit `per all` has no fields, so it needs the name of its rule.
+    ///
+    /// # Errors
+    /// If there is no such key. A key that is not remembered is no error.
+    pub async fn reset_key(&self, key: &KeyOf<'_>) -> Result<Vec<ResetKey>, NoKey> {
+        let domain = self.domain_of(key)?;
+        let rules = domain.store.rules();
+        let fields = self.fields_of(key, &rules)?;
+        let fields = fields.as_slice();
+        let is_given = |field: &String| fields.iter().any(|(name, _)| name == field);
+        let of = |rule: &Rule, per: &Per| match key.rule {
+            Some(name) => rule.name() == name && per.fields().iter().all(is_given),
+            None => !per.fields().is_empty() && per.fields().iter().all(is_given),
+        };
+        let event = Event { time: self.clock.now(), cost: 0.0, fields: &fields };
+        let mut meant = BTreeSet::new();
+        for rule in rules.rules() {
+            for limit in rule.limits().iter().filter(|limit| of(rule, &limit.per)) {
+                let rule = rule.name().to_owned();
+                meant.insert(ResetKey { rule, key: limit.per.key(&event) });
+            }
+        }
+        if meant.is_empty() {
+            return Err(NoKey::Rule);
+        }
+        domain.store.reset_async(&fields, &of).await.map_err(NoKey::Store)?;
+        Ok(meant.into_iter().collect())
+    }
+
+    fn domain_of(&self, key: &KeyOf<'_>) -> Result<Arc<Domain>, NoKey> {
+        let domain = match key.domain {
+            Some(name) => self.domain(name),
+            None => self.only().flatten(),
+        };
+        domain.ok_or(NoKey::Domain)
+    }
+
+    /// The fields in their normal forms, with those that the rule fixes.
+    fn fields_of<'a>(
+        &self,
+        key: &'a KeyOf<'_>,
+        rules: &Rules,
+    ) -> Result<Vec<(Cow<'a, str>, Cow<'a, str>)>, NoKey> {
+        let each = key.fields.iter();
+        let read = |(name, value): &'a (Cow<'_, str>, Cow<'_, str>)| {
+            (Cow::Borrowed(&**name), self.forms.read(name, value))
+        };
+        let mut fields: Vec<(Cow<'a, str>, Cow<'a, str>)> = each.map(read).collect();
+        let Some(name) = key.rule else { return Ok(fields) };
+        let rule = rules.rules().iter().find(|rule| rule.name() == name).ok_or(NoKey::Rule)?;
+        for step in rule.path() {
+            let is_given = fields.iter().any(|(name, _)| *name == step.key);
+            if let Value::Is(value) = &step.value
+                && !is_given
+            {
+                fields.push((Cow::Owned(step.key.clone()), Cow::Owned(value.clone())));
+            }
+        }
+        Ok(fields)
+    }
+}

@@ -1,0 +1,69 @@
+//! States that outlive the service.
+
+use super::requests::{ask, descriptor, request};
+use ratescope::Time;
+use ratescope::clock::FakeClock;
+use ratescope_service::{Code, RateLimitRequest, Service, States};
+
+const RULES: &str = "domain: DOMAIN\ndescriptors:\n- {key: user, limit: gcra 2/1h}\n";
+
+fn service(states: States) -> Service<FakeClock> {
+    let clock = FakeClock::default();
+    clock.set(Time::from_micros(1_000_000_000_000_000));
+    let service = Service::new(states, clock);
+    for domain in ["my shop", "web"] {
+        service.add(domain, &RULES.replace("DOMAIN", domain)).unwrap();
+    }
+    service
+}
+
+fn code(service: &Service<FakeClock>, domain: &str, user: &str) -> Code {
+    let asked = request(vec![descriptor(&[("user", user)])]);
+    ask(service, &RateLimitRequest { domain: domain.into(), ..asked }).unwrap().overall_code()
+}
+
+#[test]
+fn states_go_on_in_each_domain() {
+    let before = service(States::in_memory(100));
+    for (domain, user) in [("web", "ann"), ("web", "ann"), ("my shop", "bob"), ("my shop", "bob")] {
+        assert_eq!(code(&before, domain, user), Code::Ok);
+    }
+    let mut saved = Vec::new();
+    before.save(&mut saved).unwrap();
+    let after = service(States::saved(100, &saved).unwrap());
+    for (domain, user, expected) in [
+        ("web", "ann", Code::OverLimit),
+        ("web", "bob", Code::Ok),
+        ("my shop", "bob", Code::OverLimit),
+        ("my shop", "ann", Code::Ok),
+    ] {
+        assert_eq!(code(&after, domain, user), expected, "{domain} {user}");
+    }
+}
+
+/// What was cut or changed is refused, or the domain begins anew: it never panics, and no other domain is harmed.
+#[test]
+fn bytes_that_were_cut_or_changed() {
+    let before = service(States::in_memory(100));
+    code(&before, "web", "ann");
+    let mut saved = Vec::new();
+    before.save(&mut saved).unwrap();
+    for end in 0..saved.len() {
+        if let Ok(states) = States::saved(100, &saved[..end]) {
+            assert_eq!(code(&service(states), "web", "ann"), Code::Ok, "{end}");
+        }
+        let mut changed = saved.clone();
+        changed[end] ^= 0x41;
+        if let Ok(states) = States::saved(100, &changed) {
+            assert_eq!(code(&service(states), "web", "ann"), Code::Ok, "{end}");
+        }
+    }
+    for nonsense in [
+        &b""[..],
+        b"nonsense",
+        b"ratescope states 2\n",
+        b"ratescope states 1\nweb 99999999999999999999\n",
+    ] {
+        assert!(States::saved(100, nonsense).is_err(), "{nonsense:?}");
+    }
+}
