@@ -1,7 +1,8 @@
 //! `ratescope check`: what the rules of a file mean.
 
 use crate::rules;
-use crate::terminal::{Visible, until_closed};
+use crate::terminal::{Visible, name, until_closed};
+use ratescope_service::rule_files;
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 /// longer times. The exit status is 1 if there is any mistake.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Rule files; - is standard input
+    /// Rule files, or folders of them; - is standard input
     #[arg(required = true, value_name = "RULES")]
     files: Vec<PathBuf>,
 
@@ -23,7 +24,15 @@ pub(crate) struct Args {
 
 /// Prints every rule of every file.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
-    for (i, path) in args.files.iter().enumerate() {
+    let mut files = Vec::new();
+    for named in &args.files {
+        let within = rule_files(named).map_err(|error| format!("{}: {error}", name(named)))?;
+        if within.is_empty() {
+            return Err(format!("{}: no file ends with .yaml or .yml", name(named)).into());
+        }
+        files.extend(within);
+    }
+    for (i, path) in files.iter().enumerate() {
         let rules = rules::read(path)?;
         if args.redis {
             rules.exact_in_f64().map_err(rules::told)?;

@@ -1,13 +1,11 @@
 //! `ratescope keys`: the keys of a running service.
 
-use crate::bounded;
 use crate::terminal::{Visible, until_closed};
+use crate::{bounded, operator};
 use serde_json::Value;
 use std::error::Error;
-use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::io::{self, Write};
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// See which clients a running service refuses, look at one of them, or reset it
 ///
@@ -78,12 +76,6 @@ fn field(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// How long to wait for the service.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-/// The longest answer in bytes.
-const LONGEST: u64 = 16 << 20;
-
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let of_list = |by: &str, list: &List| ("GET", format!("/keys?by={by}&most={}", list.most));
     let of_key = |method: &'static str, key: &Key| {
@@ -105,12 +97,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         What::Reset(key) => of_key("DELETE", key),
     };
     let token = args.admin_token_file.as_deref().map(bounded::first_line).transpose()?;
-    let answer = ask(&args.admin, method, &path, token.as_deref()).map_err(|error| {
-        format!("{}: {error}; the service is ratescope run, with --admin", args.admin)
-    })?;
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    if !head.starts_with("HTTP/1.1 200 ") {
-        let json: Option<Value> = serde_json::from_str(body).ok();
+    let (status, body) = operator::ask(&args.admin, method, &path, token.as_deref())?;
+    if status != 200 {
+        let json: Option<Value> = serde_json::from_str(&body).ok();
         let why = json.as_ref().and_then(|json| json["error"].as_str()).unwrap_or(body.trim());
         return Err(format!("{}: {why}", args.admin).into());
     }
@@ -119,24 +108,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         return until_closed(write!(out, "{body}"));
     }
     let answer: Value =
-        serde_json::from_str(body).map_err(|error| format!("{}: {error}", args.admin))?;
+        serde_json::from_str(&body).map_err(|error| format!("{}: {error}", args.admin))?;
     until_closed(print(&mut out, &args.what, &answer))
-}
-
-/// Sends a request, and returns the whole answer.
-fn ask(at: &str, method: &str, path: &str, token: Option<&str>) -> io::Result<String> {
-    let at = at.strip_prefix("http://").unwrap_or(at).trim_end_matches('/');
-    let address = at.to_socket_addrs()?.next();
-    let address = address.ok_or_else(|| io::Error::other("it has no address"))?;
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let token =
-        token.map_or_else(String::new, |token| format!("authorization: Bearer {token}\r\n"));
-    write!(stream, "{method} {path} HTTP/1.1\r\nhost: {at}\r\nconnection: close\r\n{token}\r\n")?;
-    let mut answer = String::new();
-    stream.take(LONGEST).read_to_string(&mut answer)?;
-    Ok(answer)
 }
 
 /// Prints an answer for people.

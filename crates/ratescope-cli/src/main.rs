@@ -4,7 +4,7 @@
 //! | file | what it does | made of |
 //! |---|---|---|
 //! | `run` | the rate limit service: gRPC, HTTP, and a port for operators | `ratescope-service`, `ratescope-live` |
-//! | `keys` | the keys of a running service | its admin port |
+//! | `keys`, `health` | the keys of a running service, and its health | its admin port, by `operator` |
 //! | `serve` | the page, for browsers on this machine | the page within `ratescope-live`, or a folder |
 //! | `simulate` | the events of a log against limits or rules, in memory or on Redis | `ratescope`, `ratescope-log` |
 //! | `tune` | a limit from a log | `ratescope-lab` |
@@ -23,9 +23,11 @@ mod bounded;
 mod check;
 mod completions;
 mod explain;
+mod health;
 mod keys;
 mod limiters;
 mod manual;
+mod operator;
 mod rules;
 mod run;
 mod sample;
@@ -53,6 +55,7 @@ enum Command {
     Serve(serve::Args),
     Run(Box<run::Args>),
     Keys(keys::Args),
+    Health(health::Args),
     Simulate(Box<simulate::Args>),
     Tune(Box<tune::Args>),
     Sample(sample::Args),
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Keys(args) => keys::run(&args),
+        Command::Health(args) => health::run(&args),
         Command::Simulate(args) => simulate::run(*args),
         Command::Tune(args) => tune::run(*args),
         Command::Sample(args) => sample::run(&args),

@@ -66,8 +66,9 @@ use tonic_health::server::HealthReporter;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Rule files, or folders of them as in the RUNTIME_ROOT of envoyproxy/ratelimit
-    #[arg(required = true, value_name = "RULES")]
+    /// Rule files, or folders of them. Without any, as envoyproxy/ratelimit finds them: in the folder
+    /// RUNTIME_ROOT/RUNTIME_SUBDIRECTORY/config, by these variables of the environment
+    #[arg(value_name = "RULES")]
     rules: Vec<PathBuf>,
 
     /// Where to listen for gRPC, or off; port 0 takes any free one
@@ -190,7 +191,7 @@ pub(crate) struct Args {
     #[arg(long)]
     allow_no_rules: bool,
 
-    /// How often to look whether rule files have changed
+    /// How often to look whether rule files have changed; SIGHUP lets it look at once
     #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = interval)]
     watch: Span,
 
@@ -248,6 +249,9 @@ const SERVING: [&str; 3] = ["", NAME, "ratelimit"];
 
 /// The service that serves, by gRPC health, while the health is green.
 const GREEN: &str = "green";
+
+/// How soon after SIGHUP the files are looked at for the second time.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// How long idle connections of HTTP/1 stay open after --notice, at most half of --drain.
 const LINGER: Duration = Duration::from_secs(1);
@@ -311,6 +315,7 @@ fn begin(args: &Args) -> Result<(), Box<dyn Error>> {
     if [args.grpc, args.http, args.admin].iter().all(|port| port.0.is_none()) {
         return Err("all ports are off, so nobody could ask; leave --grpc or --http on".into());
     }
+    let rules = rule_files(args)?;
     let mut names = BTreeSet::new();
     if let Some((name, _)) = args.field.iter().find(|(name, _)| !names.insert(name)) {
         return Err(format!("--field takes the field {name} from two headers; leave one").into());
@@ -342,17 +347,34 @@ fn begin(args: &Args) -> Result<(), Box<dyn Error>> {
                     Some(path) if !args.check => state::restored(path, args.keys)?,
                     _ => States::in_memory(args.keys),
                 };
-                serve(args, probe, live, states).await
+                serve(args, &rules, probe, live, states).await
             }
             Some(url) => {
                 let url = store::address(url, args.store_password_file.as_deref())?;
-                serve(args, probe, live, States::on_redis(&url, options(args))?).await
+                serve(args, &rules, probe, live, States::on_redis(&url, options(args))?).await
             }
         }
     });
     // Does not wait for a rule file on a network that hangs.
     runtime.shutdown_background();
     ended
+}
+
+/// The rule files of the arguments, or the folder in which envoyproxy/ratelimit would find them.
+fn rule_files(args: &Args) -> Result<Vec<PathBuf>, String> {
+    if !args.rules.is_empty() {
+        return Ok(args.rules.clone());
+    }
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let Some(root) = variable("RUNTIME_ROOT") else {
+        return Err("there are no rules; name a rule file or a folder of them, as in ratescope run rules.yaml, or \
+                    set RUNTIME_ROOT as for envoyproxy/ratelimit"
+            .to_owned());
+    };
+    let within = variable("RUNTIME_SUBDIRECTORY").unwrap_or_default();
+    let folder = PathBuf::from(root).join(within);
+    let folder = folder.join(variable("RUNTIME_APPDIRECTORY").unwrap_or_else(|| "config".into()));
+    Ok(vec![folder])
 }
 
 /// The settings of a store on Redis.
@@ -405,6 +427,7 @@ fn note_secrets(service: &Service, fields: &[(String, HeaderName)]) {
 
 async fn serve(
     args: &Args,
+    rules: &[PathBuf],
     probe: Arc<Probe>,
     live: Routes,
     states: States,
@@ -419,7 +442,7 @@ async fn serve(
     if args.allow_no_rules {
         service.allow_no_rules();
     }
-    service.follow(&args.rules)?;
+    service.follow(rules)?;
     if args.check {
         tls_files(args).map(Tls::open).transpose()?;
         return until_closed(check(&service));
@@ -428,6 +451,7 @@ async fn serve(
         note_secrets(&service, &args.field);
     }
     let mut signal = server::catch_signals()?;
+    let hangup = server::catch_hangups()?;
     let tls = tls_files(args).map(Tls::open).transpose()?.map(Arc::new);
     let [strangers, operators] = server::rooms();
     let ports = Ports {
@@ -485,7 +509,7 @@ async fn serve(
     // Ends without waiting for requests after a second signal, or if serving stopped by itself.
     let is_hurried = tokio::select! {
         () = ports.serve(&open_http, &open_grpc, &calls, http, &admin) => true,
-        () = follow(&service, ports.tls.as_ref(), interval) => true,
+        () = follow(&service, ports.tls.as_ref(), interval, hangup) => true,
         () = keep_up(&admin, &reporter) => true,
         () = state::keep(&service, args.state.as_ref()) => true,
         is_hurried = notice => is_hurried,
@@ -544,9 +568,20 @@ fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
 }
 
 /// Every `interval`, for ever, reads changed rule files and certificates, and logs the result of each change.
-async fn follow(service: &Arc<Service>, tls: Option<&Arc<Tls>>, interval: Duration) {
+async fn follow(
+    service: &Arc<Service>,
+    tls: Option<&Arc<Tls>>,
+    interval: Duration,
+    mut hangup: impl AsyncFnMut(),
+) {
+    // After a signal it looks twice, since what has changed is put in force by the second look that finds it.
+    let mut is_again = false;
     loop {
-        sleep(interval).await;
+        let pause = if is_again { interval.min(AGAIN) } else { interval };
+        is_again = tokio::select! {
+            () = sleep(pause) => false,
+            () = hangup() => true,
+        };
         let looks = Arc::clone(service);
         let tls = tls.cloned();
         let look = move || (looks.look(), tls.and_then(|tls| tls.look()));

@@ -274,8 +274,8 @@ pub(crate) async fn end(
 /// Catches Ctrl-C and requests to end the program (SIGTERM), from now on. Returns a function: each call waits for the
 /// next signal, which may have come before the call.
 ///
-/// A terminal that closes (SIGHUP) ends the program, too. If the input is not a terminal, SIGHUP is ignored: under
-/// `nohup` the program should go on, and elsewhere the signal asks to reload files, which happens anyway.
+/// A terminal that closes (SIGHUP) ends the program, too. If the input is not a terminal, it does not: under `nohup` the
+/// program should go on, and elsewhere the signal asks to read files again.
 pub(crate) fn catch_signals() -> io::Result<impl AsyncFnMut()> {
     #[cfg(unix)]
     use signal::unix::{SignalKind, signal};
@@ -297,6 +297,21 @@ pub(crate) fn catch_signals() -> io::Result<impl AsyncFnMut()> {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
             _ = hangup.recv(), if hangup_ends => {}
+        }
+    })
+}
+
+/// Catches SIGHUP from now on. Returns a function: each call waits for the next one.
+pub(crate) fn catch_hangups() -> io::Result<impl AsyncFnMut()> {
+    #[cfg(unix)]
+    let mut hangup = signal::unix::signal(signal::unix::SignalKind::hangup())?;
+    Ok(async move || {
+        #[cfg(unix)]
+        let is_over = hangup.recv().await.is_none();
+        #[cfg(not(unix))]
+        let is_over = true;
+        if is_over {
+            std::future::pending::<()>().await;
         }
     })
 }

@@ -4,6 +4,7 @@ use crate::rules;
 use crate::terminal::{Visible, name, until_closed, visible};
 use ratescope::rules::cases::{Cases, FailedCase};
 use std::error::Error;
+use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -57,6 +58,10 @@ pub(crate) struct Args {
     /// A file of tests
     #[arg(value_name = "CASES")]
     cases: PathBuf,
+
+    /// Also write the results to a file in the form of JUnit, for CI
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
 }
 
 /// Runs the tests and prints their results.
@@ -66,11 +71,46 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let cases = Cases::read(&name(&args.cases), &text).map_err(rules::told)?;
     rules::note_unknown(&rules, cases.file(), &cases.fields());
     let results = cases.run(&rules);
+    if let Some(path) = &args.junit {
+        let written = fs::write(path, junit(&cases, &results));
+        written.map_err(|error| format!("{}: {error}", name(path)))?;
+    }
     until_closed(print(&cases, &results, &mut Visible(io::stdout().lock())))?;
     match results.iter().filter(|failures| !failures.is_empty()).count() {
         0 => Ok(()),
         failed => Err(format!("{failed} of {} tests failed", results.len()).into()),
     }
+}
+
+/// The results in the form of JUnit, which CI systems read.
+fn junit(cases: &Cases, results: &[Vec<FailedCase>]) -> String {
+    let file = attribute(cases.file());
+    let failed = results.iter().filter(|failures| !failures.is_empty()).count();
+    let all = results.len();
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{file}\" tests=\"{all}\" \
+         failures=\"{failed}\">\n"
+    );
+    for (test, failures) in cases.names().zip(results) {
+        text += &format!("<testcase classname=\"{file}\" name=\"{}\"", attribute(test));
+        if failures.is_empty() {
+            text += "/>\n";
+            continue;
+        }
+        text += ">\n";
+        for failure in failures {
+            let why = attribute(&format!("{}:{failure}", cases.file()));
+            text += &format!("<failure message=\"{why}\"/>\n");
+        }
+        text += "</testcase>\n";
+    }
+    text + "</testsuite>\n</testsuites>\n"
+}
+
+/// A text as the value of an attribute. Characters that XML can't have become dots.
+fn attribute(text: &str) -> String {
+    let shown: String = text.chars().map(ratescope::internal::visible).collect();
+    shown.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }
 
 /// Prints a line for each test, and its failures.

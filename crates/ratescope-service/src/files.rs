@@ -169,7 +169,7 @@ impl<C: Clock> Service<C> {
         let known = files.each.iter().filter_map(|file| fs::canonicalize(&file.path).ok());
         let mut known: BTreeSet<PathBuf> = known.collect();
         for name in named {
-            match found(name) {
+            match rule_files(name) {
                 Err(error) => problems.push(OpenError::unreadable(name, error)),
                 Ok(paths) if paths.is_empty() && !files.allow_no_rules => {
                     problems.push(OpenError::unreadable(name, "no file ends with .yaml or .yml"));
@@ -237,7 +237,7 @@ impl<C: Clock> Service<C> {
 
     fn look_at_folders(&self, files: &mut Files, changes: &mut Vec<Changed>) {
         for folder in files.named.clone().iter().filter(|name| name.is_dir()) {
-            let Ok(paths) = found(folder) else { continue };
+            let Ok(paths) = rule_files(folder) else { continue };
             for file in files.each.iter_mut().filter(|file| file.folder.as_ref() == Some(folder)) {
                 file.missing = if paths.contains(&file.path) { 0 } else { file.missing + 1 };
             }
@@ -368,8 +368,11 @@ fn kept(files: &[Followed]) -> Vec<PathBuf> {
     folders.into_iter().filter(is_kept).cloned().collect()
 }
 
-/// The files that a name stands for.
-fn found(name: &Path) -> io::Result<Vec<PathBuf>> {
+/// The rule files that a name stands for: itself, or in a folder those that [`Service::follow`] finds there.
+///
+/// # Errors
+/// If the folder can't be read.
+pub fn rule_files(name: &Path) -> io::Result<Vec<PathBuf>> {
     if !name.is_dir() {
         return Ok(vec![name.to_owned()]);
     }

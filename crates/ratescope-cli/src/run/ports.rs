@@ -249,8 +249,8 @@ impl Calls {
             _ = writer.write_all(NOT_HERE).await;
             _ = writer.shutdown().await;
             // A connection that is closed while something is unread is reset, and the answer may be lost.
-            let rest = timeout(GOODBYE, copy(&mut reader.take(WINDOW.into()), &mut sink()));
-            _ = rest.await;
+            let mut rest = reader.take(WINDOW.into());
+            _ = timeout(GOODBYE, copy(&mut rest, &mut sink())).await;
             return;
         }
         let stream = tokio::io::join(Cursor::new(start).chain(reader), writer);

@@ -46,6 +46,47 @@ fn check_says_what_rules_mean() {
 }
 
 #[test]
+fn check_takes_the_files_of_a_folder() {
+    let files = ["a.yaml", "b.yml"].map(|name| {
+        file(&format!("folder/{name}"), format!("domain: {}\nlimit: gcra 1/1s\n", &name[..1]))
+    });
+    let folder = std::path::Path::new(&files[0]).parent().unwrap().to_str().unwrap();
+    file("folder/.hidden.yaml", "nonsense");
+    let printed = printed(&["check", folder], "");
+    assert_eq!(printed, self::printed(&["check", &files[0], &files[1]], ""));
+    let empty = file("folder/none/notes.txt", "");
+    let empty = std::path::Path::new(&empty).parent().unwrap().to_str().unwrap();
+    assert!(said(&["check", empty]).ends_with("none: no file ends with .yaml or .yml\n"));
+}
+
+#[test]
+fn test_writes_junit() {
+    let cases = file(
+        "cases.yaml",
+        "tests:\n  - name: a < b & \"c\" \\e\n    events: [{fields: {ip: a}, expect: refused}]\n\
+         \u{20}\u{20}- name: right\n    events: [{fields: {ip: a}, expect: allowed}]\n",
+    );
+    let junit = file("junit.xml", "");
+    said(&["test", "good/nested.yaml", &cases, "--junit", &junit]);
+    let written = fs::read_to_string(&junit).unwrap();
+    let why = "event 1 at 0 s: expected refused, got allowed by shop:ip: level 1, limit 5";
+    let name = "a &lt; b &amp; &quot;c&quot; \\e";
+    assert_eq!(
+        written,
+        format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"{cases}\" tests=\"2\" \
+             failures=\"1\">\n<testcase classname=\"{cases}\" name=\"{name}\">\n<failure \
+             message=\"{cases}:3:40: {name}: {why}\"/>\n</testcase>\n<testcase classname=\"{cases}\" \
+             name=\"right\"/>\n</testsuite>\n</testsuites>\n"
+        )
+    );
+    printed(&["test", "good/nested.yaml", "good/nested.cases.yaml", "--junit", &junit], "");
+    assert!(fs::read_to_string(&junit).unwrap().contains("tests=\"4\" failures=\"0\""));
+    let nowhere = said(&["test", "good/nested.yaml", &cases, "--junit", "/nowhere/junit.xml"]);
+    assert!(nowhere.contains("/nowhere/junit.xml: "), "{nowhere}");
+}
+
+#[test]
 fn check_says_what_is_wrong() {
     assert_eq!(
         said(&["check", "bad/capital_value.yaml"]),

@@ -308,12 +308,17 @@ fn the_end_costs_no_request_of_http() {
     }
 }
 
-/// A signal by which other servers read their files again does not end a program whose input is no terminal.
+/// The signal by which other servers read their files again does so here, however rarely the files are looked at, and
+/// ends no program whose input is no terminal.
 #[cfg(unix)]
 #[test]
-fn a_hangup_ends_nothing() {
-    let mut program = Program::of(RULES, &[]);
+fn a_hangup_reads_the_files_again() {
+    let folder = Folder::new("hangup");
+    let rules = folder.write("rules.yaml", RULES);
+    let mut program = Program::start(&rules, &["--watch", "1h"]);
+    folder.write("rules.yaml", "domain: web\nlimit: gcra 7/1m per user\n");
     program.running.signal("HUP");
+    while !get(program.admin, "/rules", "").1.contains("gcra 7/1m") {}
     assert_eq!(get(program.http, "/check?user=ann", "").0, 200);
     program.running.signal("TERM");
     assert!(program.running.0.wait().unwrap().success());
@@ -466,4 +471,50 @@ fn states_outlive_a_restart_under_load() {
     assert_eq!(std::fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o600);
     let nowhere = folder.path("nowhere/state");
     assert_refused(&run(&["--state", nowhere.to_str().unwrap()], &rules), &["nowhere/state: "]);
+}
+
+/// Without arguments the rules are where envoyproxy/ratelimit finds them.
+#[test]
+fn rules_are_found_as_envoyproxy_ratelimit_finds_them() {
+    let folder = Folder::new("runtime");
+    folder.write("ratelimit/config/web.yaml", "domain: web\nlimit: gcra 1/1m per user\n");
+    let check = |variables: &[(&str, &str)]| {
+        let mut command = command(&["run", "--check"]);
+        for name in ["RUNTIME_ROOT", "RUNTIME_SUBDIRECTORY", "RUNTIME_APPDIRECTORY"] {
+            command.env_remove(name);
+        }
+        command.envs(variables.iter().copied()).output().unwrap()
+    };
+    let root = folder.0.to_str().unwrap();
+    let found = check(&[("RUNTIME_ROOT", root), ("RUNTIME_SUBDIRECTORY", "ratelimit")]);
+    assert!(String::from_utf8_lossy(&found.stdout).starts_with("web: 1 rule in "), "{found:?}");
+    let named = [
+        ("RUNTIME_ROOT", root),
+        ("RUNTIME_SUBDIRECTORY", ""),
+        ("RUNTIME_APPDIRECTORY", "ratelimit/config"),
+    ];
+    assert!(check(&named).status.success());
+    assert_refused(&check(&[]), &["there are no rules", "RUNTIME_ROOT"]);
+}
+
+/// A container has no shell to ask with.
+#[cfg(unix)]
+#[test]
+fn the_health_is_asked_without_a_shell() {
+    let folder = Folder::new("asked");
+    let rules = folder.write("rules.yaml", RULES);
+    let program = Program::start(&rules, &["--watch", "10ms"]);
+    let admin = program.admin.to_string();
+    let health =
+        |args: &[&str]| command(&["health", "--admin", &admin]).args(args).output().unwrap();
+    for args in [&[][..], &["--green"]] {
+        let output = health(args);
+        assert!(output.status.success());
+        assert_eq!(output.stdout, b"green: all rules are in force\n");
+    }
+    folder.write("rules.yaml", "nonsense");
+    while health(&["--green"]).status.success() {}
+    assert!(health(&[]).stdout.starts_with(b"yellow: problems with 1 of 1 files"));
+    program.ended();
+    assert_refused(&health(&[]), &[&admin, "ratescope run listens there with --admin"]);
 }

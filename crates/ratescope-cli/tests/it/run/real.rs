@@ -250,6 +250,16 @@ fn caddy() {
     assert!(refused.contains("retry-after: 3") && refused.contains("quota-exceeded"), "{refused}");
 }
 
+/// systemd finds little that the unit may do besides what it needs: an exposure of less than 2 of 10.
+#[test]
+fn the_unit_is_hardened() {
+    let Some(systemd) = program("SYSTEMD_ANALYZE", "systemd-analyze") else { return };
+    let args = ["security", "--offline=true", "--threshold=20"];
+    let output = Command::new(systemd).args(args).arg(example("ratescope.service")).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
 /// The program accepts the arguments in the unit, the container and the deployment, and the rules beside them.
 #[test]
 fn arguments_of_the_examples() {
@@ -266,12 +276,15 @@ fn arguments_of_the_examples() {
         Some(list.join("\n"))
     };
     let units = unit.lines().filter(|line| line.starts_with("Exec")).filter_map(exec);
+    assert!(container.contains("HEALTHCHECK CMD [\"/ratescope\", \"health\"]\n"));
     let lists = container.lines().chain(deployment.lines()).filter_map(json);
     let all: Vec<String> = units.chain(lists).collect();
     assert_eq!(all.len(), 4);
     for args in all {
         let rules = example("rules.yaml").display().to_string();
+        let state = folder.path("states").display().to_string();
         let args = args.replace("/etc/ratescope", &rules).replace("/etc/admin/token", &token);
+        let args = args.replace("/var/lib/ratescope/states", &state);
         let args = args.lines().filter(|arg| *arg != "--check");
         let printed = shell::printed(shell::command(&["run", "--check"]).args(args), "");
         assert!(printed.starts_with("web: 3 rules in "), "{printed}");

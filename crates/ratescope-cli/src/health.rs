@@ -1,0 +1,28 @@
+//! `ratescope health`: whether a service runs, for containers without a shell.
+
+use crate::operator;
+use crate::terminal::{Visible, until_closed};
+use std::error::Error;
+use std::io::{self, Write};
+
+/// Say how a running service does; the exit status is 1 if it does not answer
+///
+/// The service is `ratescope run`, which tells this on its admin port.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The admin port of the service
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6070")]
+    admin: String,
+
+    /// Exit with 1, too, unless the service is green: decides by the rules of all files, and counts in its store
+    #[arg(long)]
+    green: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    let (status, text) = operator::ask(&args.admin, "GET", "/healthz", None)?;
+    if status != 200 || args.green && !text.starts_with("green") {
+        return Err(format!("{}: {}", args.admin, text.trim_end()).into());
+    }
+    until_closed(write!(Visible(io::stdout()), "{text}"))
+}
