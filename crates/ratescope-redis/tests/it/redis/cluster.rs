@@ -238,6 +238,34 @@ async fn a_silent_node_is_reached_anew_and_the_others_go_on() {
     until(&store, None).await;
 }
 
+/// A node that stands still takes connections and says nothing. It delays no event of another, nor the first one of a
+/// store, which does not know the slots yet.
+#[tokio::test]
+async fn a_node_that_stands_still_delays_no_other() {
+    let Some(cluster) = Cluster::of_masters(3) else { return };
+    for node in &cluster.nodes {
+        node.command(&["CONFIG", "SET", "cluster-require-full-coverage", "no"]);
+    }
+    let users = (0..30).map(|i| format!("user{i}"));
+    let is_still = |user: &String| cluster.master(&cluster.slot(&format!("{{user={user}}}"))) == 0;
+    let (still, others): (Vec<String>, Vec<String>) = users.partition(is_still);
+    let options = || quick().deadline(Duration::from_secs(5));
+    let known = open_at(&cluster, LIMIT, options());
+    assert_eq!(ask(&known, &still[0]).await.fault, None);
+    cluster.nodes[0].signal("STOP");
+    for store in [known, open_at(&cluster, LIMIT, options())] {
+        let waits = tokio::spawn({
+            let (store, user) = (store.clone(), still[0].clone());
+            async move { ask(&store, &user).await }
+        });
+        for other in &others {
+            assert_eq!(ask(&store, other).await.fault, None);
+        }
+        assert!(waits.await.unwrap().fault.is_some());
+    }
+    cluster.nodes[0].signal("CONT");
+}
+
 /// A ping writes on each master that has keys of ours, wherever the slots are by then.
 #[tokio::test]
 async fn a_ping_writes_on_each_master() {
