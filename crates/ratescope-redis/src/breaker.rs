@@ -34,7 +34,7 @@ struct State {
 /// Permission for one call. Dropping it without a report gives up the call.
 #[derive(Debug)]
 pub(super) struct Permit {
-    /// `None` for a call that no breaker watches.
+    /// `None` for a call whose outcome does not count.
     breaker: Option<Arc<Breaker>>,
     generation: u64,
 }
@@ -86,8 +86,8 @@ impl Breaker {
 }
 
 impl Permit {
-    /// A permit for a call that no breaker watches.
-    pub(super) fn unwatched() -> Self {
+    /// A permit for a call whose outcome does not count.
+    pub(super) fn unguarded() -> Self {
         Permit { breaker: None, generation: 0 }
     }
 

@@ -39,18 +39,18 @@ mod algorithm;
 mod breaker;
 mod clear;
 mod decide;
+mod detach;
 mod fallback;
 mod keys;
 mod link;
 mod masters;
-mod meaning;
 mod options;
 mod plan;
+mod refusal;
 mod reply;
 mod script;
 mod server;
 mod slots;
-mod to_the_end;
 
 pub use clear::clear;
 pub use options::{Options, TimeSource};
@@ -60,6 +60,7 @@ pub use redis;
 use address::Address;
 use arc_swap::ArcSwap;
 use decide::{Decided, Request};
+use detach::DetachOnDrop;
 use fallback::{Clock, Fallback};
 use link::Link;
 use plan::{Op, Plan, Question};
@@ -76,7 +77,6 @@ use ratescope::time::Time;
 use reply::Reply;
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, PoisonError};
-use to_the_end::ToTheEnd;
 
 /// A list that usually has up to four items, and then needs no allocation.
 type Few<T> = SmallVec<[T; 4]>;
@@ -274,7 +274,7 @@ impl Inner {
             return Err(Fault::failed(help));
         }
         let request = Request { link, questions, op, with_states, clock, now };
-        ToTheEnd::new(request.decide()).await
+        DetachOnDrop::new(request.decide()).await
     }
 
     async fn check_all(&self, parts: &[Part<'_, RedisStore>], details: Details) -> Vec<Decision> {

@@ -7,10 +7,10 @@
 use super::address::Address;
 use super::breaker::Permit;
 use super::masters::Masters;
-use super::meaning::Meaning;
 use super::options::Options;
 use super::plan::{self, Call};
-use super::server::{Connection, Failure, Server, patience};
+use super::refusal::Refusal;
+use super::server::{Connection, Failure, Server, background_timeout};
 use super::slots::{SLOTS, slot};
 use core::time::Duration;
 use ratescope::rules::{Fault, OpenError};
@@ -88,12 +88,15 @@ impl Link {
     /// circuit breakers are left out, since the deadline is longer than that of an event.
     pub(super) async fn ping(&self, options: &Options) -> Result<(), Fault> {
         within_a_runtime()?;
-        let until = Instant::now() + patience(self.deadline);
+        let until = Instant::now() + background_timeout(self.deadline);
         let begin = plan::begin(options);
         let open = if options.one_node { "" } else { "{" };
         let key = |n: u32| format!("{begin}{open}ping{n}}}").into_bytes();
         let ranges = match &self.target {
-            Target::Cluster(masters) if !options.one_node => masters.ranges(until).await?,
+            Target::Cluster(masters) if !options.one_node => {
+                let masters = masters.each(until).await?;
+                masters.iter().map(|master| master.first..=master.last).collect()
+            }
             _ => vec![0..=SLOTS - 1],
         };
         for range in ranges {
@@ -115,7 +118,10 @@ impl Link {
         within_a_runtime()?;
         match &self.target {
             Target::One(server) => Ok(vec![Arc::clone(server)]),
-            Target::Cluster(masters) | Target::Watched(masters) => masters.all(until).await,
+            Target::Cluster(masters) | Target::Watched(masters) => {
+                let masters = masters.each(until).await?;
+                Ok(masters.into_iter().map(|range| range.master).collect())
+            }
         }
     }
 }
@@ -126,7 +132,7 @@ struct Attempt<'a> {
     key: &'a [u8],
     until: Instant,
     server: Arc<Server>,
-    permit: Arc<Permit>,
+    permit: Permit,
     /// True if the circuit breakers of the servers decide about this call, and its outcome counts.
     is_guarded: bool,
     /// Sends ASKING before the next command, since the slot is moving to the server.
@@ -135,8 +141,8 @@ struct Attempt<'a> {
     renewed: bool,
     redirections: u32,
     pause: Duration,
-    /// True if the server was busy, and was not asked again yet.
-    is_put_off: bool,
+    /// True while it waits for its next retry.
+    is_waiting: bool,
 }
 
 impl<'a> Attempt<'a> {
@@ -159,7 +165,7 @@ impl<'a> Attempt<'a> {
             renewed: false,
             redirections: 0,
             pause: PAUSE,
-            is_put_off: false,
+            is_waiting: false,
         })
     }
 
@@ -175,20 +181,20 @@ impl<'a> Attempt<'a> {
             let (error, connection) = match self.send(command(is_known)).await {
                 Ok(answer) => return self.answered(answer, read),
                 Err(Failure::Refused(error, connection)) => (error, connection),
-                Err(Failure::Over(fault)) => return Err(self.broke(fault)),
-                Err(Failure::Crowded(fault)) => return Err(fault),
+                Err(Failure::NoAnswer(fault)) => return Err(self.broke(fault)),
+                Err(Failure::Overloaded(fault)) => return Err(fault),
             };
-            match Meaning::new(&error) {
-                Meaning::Unknown if is_known => is_known = false,
-                Meaning::Unknown | Meaning::NotNow => self.pause(error, false).await?,
-                Meaning::Elsewhere => {
+            match Refusal::new(&error) {
+                Refusal::UnknownScript if is_known => is_known = false,
+                Refusal::UnknownScript | Refusal::Busy => self.pause(error, false).await?,
+                Refusal::WrongServer => {
                     self.renew(&connection);
                     self.pause(error, true).await?;
                 }
-                Meaning::Redirected { address, asking } => {
+                Refusal::Redirected { address, asking } => {
                     self.redirected(error, &address, asking).await?;
                 }
-                Meaning::Never => return Err(self.ended(error)),
+                Refusal::Final => return Err(self.ended(error)),
             }
         }
     }
@@ -231,7 +237,7 @@ impl<'a> Attempt<'a> {
     /// Waits before the next retry, and then looks up again which server has the key. If time runs out, the error of
     /// the last attempt is the fault.
     async fn pause(&mut self, error: RedisError, moved: bool) -> Result<(), Fault> {
-        self.is_put_off = true;
+        self.is_waiting = true;
         if moved {
             self.link.target.refresh();
         }
@@ -239,7 +245,7 @@ impl<'a> Attempt<'a> {
         paused.map_err(|_| Fault::failed(error))?;
         self.pause *= 2;
         let server = self.link.target.server(self.key, self.until).await?;
-        self.is_put_off = false;
+        self.is_waiting = false;
         self.turn_to(server)
     }
 
@@ -298,7 +304,7 @@ impl<'a> Attempt<'a> {
 /// A call that ends while the server is busy has failed: at its deadline, or earlier if its task ends.
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
-        if self.is_put_off {
+        if self.is_waiting {
             self.permit.failed(std::time::Instant::now());
         }
     }
@@ -314,9 +320,9 @@ impl Target {
 
     /// A permit for one call to a server. If the circuit is open, another server may have become the master, so the
     /// master is looked up again.
-    fn permit(&self, server: &Server, is_guarded: bool) -> Result<Arc<Permit>, Fault> {
+    fn permit(&self, server: &Server, is_guarded: bool) -> Result<Permit, Fault> {
         if !is_guarded {
-            return Ok(Arc::new(Permit::unwatched()));
+            return Ok(Permit::unguarded());
         }
         server.permit().inspect_err(|_| self.refresh())
     }

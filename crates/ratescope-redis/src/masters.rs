@@ -2,14 +2,17 @@
 //! nodes or the sentinels are asked for their addresses.
 //!
 //! Each server has a connection and a [breaker](super::breaker) of its own, so a node that is gone or silent delays no
-//! call to another. The cluster connection of the `redis` crate is not used: all calls wait while it learns the slots,
-//! also from silent nodes, and it does not replace a silent connection when calls time out. The crate's client for
-//! sentinels asks one after the other, and waits for each silent one.
+//! call to another.
+//!
+//! The clients of the `redis` crate (1.8) are not used. Without its retries, which would count an event twice, its
+//! cluster connection does all that is done here but one thing: all calls wait while it connects to all nodes or
+//! refreshes the slots, also from a silent node (`a_node_that_stands_still_delays_no_other`). Its client for sentinels
+//! believes the first that answers, even one that was cut off
+//! (`most_sentinels_are_believed_and_nothing_has_to_fail_before`), and waits for each silent one before.
 
 use super::options::Options;
-use super::server::{Server, patience, report};
+use super::server::{Server, background_timeout, report};
 use super::slots::{self, Node, Range, SLOTS, slot};
-use core::ops::RangeInclusive;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use ratescope::rules::Fault;
@@ -21,11 +24,11 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 /// The least time between two refreshes of the slots, once they are known.
-const BETWEEN: Duration = Duration::from_millis(100);
+const LEAST_AGE: Duration = Duration::from_millis(100);
 
 /// How long an answer of sentinels is valid. A node of a cluster redirects calls for a slot that has moved, but a
 /// master that was replaced while cut off from its sentinels goes on answering.
-const AGAIN: Duration = Duration::from_secs(1);
+const LONGEST_AGE: Duration = Duration::from_secs(1);
 
 /// The most nodes whose connections are kept; a cluster has at most 1,000.
 const NODES: usize = 2_000;
@@ -41,33 +44,26 @@ struct Shared {
     /// The name of the master, if `named` are sentinels.
     watched: Option<String>,
     nodes: Mutex<HashMap<Node, Arc<Server>>>,
-    known: watch::Sender<Learned>,
-    is_asking: AtomicBool,
+    topology: watch::Sender<Topology>,
+    is_refreshing: AtomicBool,
 }
 
-/// The known slots, and the result of the last refresh.
+/// The masters of all known slots, in their order, and the result of the last refresh.
 #[derive(Default)]
-struct Learned {
-    slots: Vec<Owned>,
-    ended: Option<(Instant, Result<(), Fault>)>,
+struct Topology {
+    ranges: Vec<Range<Arc<Server>>>,
+    refreshed: Option<(Instant, Result<(), Fault>)>,
 }
 
-/// A range of slots, both ends included, and its master.
-struct Owned {
-    first: u16,
-    last: u16,
-    master: Arc<Server>,
-}
-
-impl Learned {
+impl Topology {
     fn master(&self, slot: u16) -> Option<Arc<Server>> {
-        let at = self.slots.partition_point(|held| held.last < slot);
-        let held = self.slots.get(at).filter(|held| held.first <= slot)?;
-        Some(Arc::clone(&held.master))
+        let at = self.ranges.partition_point(|range| range.last < slot);
+        let range = self.ranges.get(at).filter(|range| range.first <= slot)?;
+        Some(Arc::clone(&range.master))
     }
 
     fn is_older_than(&self, age: Duration) -> bool {
-        self.ended.as_ref().is_none_or(|(at, _)| at.elapsed() >= age)
+        self.refreshed.as_ref().is_none_or(|(at, _)| at.elapsed() >= age)
     }
 }
 
@@ -87,8 +83,8 @@ impl Masters {
             named: named.into_iter().map(server).collect::<RedisResult<_>>()?,
             watched,
             nodes: Mutex::default(),
-            known: watch::Sender::default(),
-            is_asking: AtomicBool::new(false),
+            topology: watch::Sender::default(),
+            is_refreshing: AtomicBool::new(false),
         };
         Ok(Masters(Arc::new(shared)))
     }
@@ -96,10 +92,10 @@ impl Masters {
     /// Returns the master of a key. If it is unknown, refreshes the slots first.
     pub(super) async fn master(&self, key: &[u8], until: Instant) -> Result<Arc<Server>, Fault> {
         let slot = slot(key);
-        let mut known = self.0.known.subscribe();
+        let mut topology = self.0.topology.subscribe();
         let (master, is_old) = {
-            let known = known.borrow_and_update();
-            (known.master(slot), self.0.watched.is_some() && known.is_older_than(AGAIN))
+            let known = topology.borrow_and_update();
+            (known.master(slot), self.0.watched.is_some() && known.is_older_than(LONGEST_AGE))
         };
         if let Some(master) = master {
             if is_old {
@@ -108,36 +104,24 @@ impl Masters {
             return Ok(master);
         }
         if self.refresh() {
-            let learned = timeout_at(until, known.changed()).await;
-            learned.map(drop).map_err(Fault::unreachable)?;
+            let refreshed = timeout_at(until, topology.changed()).await;
+            refreshed.map(drop).map_err(Fault::unreachable)?;
         }
-        let known = known.borrow();
-        match (known.master(slot), &known.ended) {
+        let known = topology.borrow();
+        match (known.master(slot), &known.refreshed) {
             (Some(master), _) => Ok(master),
             (None, Some((_, Err(fault)))) => Err(fault.clone()),
             (None, _) => Err(Fault::Failed(format!("no node of the cluster has the slot {slot}"))),
         }
     }
 
-    /// The masters that have slots.
-    pub(super) async fn all(&self, until: Instant) -> Result<Vec<Arc<Server>>, Fault> {
+    /// The masters that have slots, each with a range of these.
+    pub(super) async fn each(&self, until: Instant) -> Result<Vec<Range<Arc<Server>>>, Fault> {
         self.master(b"", until).await?;
-        let mut masters: Vec<Arc<Server>> = Vec::new();
-        for Owned { master, .. } in &self.0.known.borrow().slots {
-            if !masters.iter().any(|known| Arc::ptr_eq(known, master)) {
-                masters.push(Arc::clone(master));
-            }
-        }
-        Ok(masters)
-    }
-
-    /// A range of slots of each master.
-    pub(super) async fn ranges(&self, until: Instant) -> Result<Vec<RangeInclusive<u16>>, Fault> {
-        self.master(b"", until).await?;
-        let known = self.0.known.borrow();
+        let mut masters = self.0.topology.borrow().ranges.clone();
         let mut seen = HashSet::new();
-        let each = known.slots.iter().filter(|held| seen.insert(Arc::as_ptr(&held.master)));
-        Ok(each.map(|held| held.first..=held.last).collect())
+        masters.retain(|range| seen.insert(Arc::as_ptr(&range.master)));
+        Ok(masters)
     }
 
     /// The server at the address in a redirection by another server.
@@ -148,25 +132,25 @@ impl Masters {
     /// Starts a task that refreshes the slots, unless one is running or has just ended. Returns whether one is running.
     pub(super) fn refresh(&self) -> bool {
         let is_early = {
-            let known = self.0.known.borrow();
-            !known.slots.is_empty() && !known.is_older_than(BETWEEN)
+            let known = self.0.topology.borrow();
+            !known.ranges.is_empty() && !known.is_older_than(LEAST_AGE)
         };
         // Whoever sets the flag starts the task; calls that find the flag set wait for the task.
         if is_early {
-            return self.0.is_asking.load(Ordering::Acquire);
+            return self.0.is_refreshing.load(Ordering::Acquire);
         }
-        if self.0.is_asking.swap(true, Ordering::AcqRel) {
+        if self.0.is_refreshing.swap(true, Ordering::AcqRel) {
             return true;
         }
-        let asking = Asking(Arc::clone(&self.0));
+        let refreshing = Refreshing(Arc::clone(&self.0));
         tokio::spawn(async move {
-            let shared = Arc::clone(&asking.0);
-            let learned = shared.ask().await;
+            let shared = Arc::clone(&refreshing.0);
+            let answer = shared.ask().await;
             // The flag is cleared before the answer is stored, so a call that finds it set does not miss the answer.
-            drop(asking);
-            shared.known.send_modify(|known| {
-                let ended = learned.map(|slots| known.slots = slots);
-                known.ended = Some((Instant::now(), ended));
+            drop(refreshing);
+            shared.topology.send_modify(|topology| {
+                let result = answer.map(|ranges| topology.ranges = ranges);
+                topology.refreshed = Some((Instant::now(), result));
             });
         });
         true
@@ -174,11 +158,11 @@ impl Masters {
 }
 
 /// The flag of the running task, cleared on drop, however the task ends.
-struct Asking(Arc<Shared>);
+struct Refreshing(Arc<Shared>);
 
-impl Drop for Asking {
+impl Drop for Refreshing {
     fn drop(&mut self) {
-        self.0.is_asking.store(false, Ordering::Release);
+        self.0.is_refreshing.store(false, Ordering::Release);
     }
 }
 
@@ -187,10 +171,10 @@ impl Shared {
     /// the best. Of a cluster, the best answer covers the most slots, since a removed node knows few, and one that
     /// covers all slots is good enough. Of sentinels, the best answer is the most frequent, since a sentinel may not
     /// have heard of a failover yet.
-    async fn ask(&self) -> Result<Vec<Owned>, Fault> {
-        let until = Instant::now() + patience(self.options.deadline);
+    async fn ask(&self) -> Result<Vec<Range<Arc<Server>>>, Fault> {
+        let until = Instant::now() + background_timeout(self.options.deadline);
         let mut asked = JoinSet::new();
-        for server in self.everyone() {
+        for server in self.to_ask() {
             let watched = self.watched.clone();
             asked.spawn(async move { ask(&server, watched.as_deref(), until).await });
         }
@@ -198,17 +182,17 @@ impl Shared {
             Some(_) => self.named.len() / 2 + 1,
             None => usize::from(SLOTS),
         };
-        let mut told = Vec::new();
+        let mut answers = Vec::new();
         let mut best = 0;
         let mut most = 0;
         let mut fault = Fault::Resting;
         while let Some(answer) = asked.join_next().await {
             match answer {
                 Ok(Ok(ranges)) => {
-                    told.push(ranges);
-                    let worth = self.worth(&told);
-                    if worth > most {
-                        (best, most) = (told.len() - 1, worth);
+                    answers.push(ranges);
+                    let weight = self.weight(&answers);
+                    if weight > most {
+                        (best, most) = (answers.len() - 1, weight);
                     }
                     if most >= enough {
                         break;
@@ -218,39 +202,38 @@ impl Shared {
                 Ok(Err(other)) => fault = other,
             }
         }
-        let best = if most == 0 { Vec::new() } else { told.swap_remove(best) };
-        let mut held = Vec::new();
-        for Range { first, last, node } in best {
-            if let Some(master) = self.node(node) {
-                held.push(Owned { first, last, master });
-            }
-        }
-        if held.is_empty() {
+        let best = if most == 0 { Vec::new() } else { answers.swap_remove(best) };
+        let with_server = |range: Range<Node>| {
+            let Range { first, last, master } = range;
+            Some(Range { first, last, master: self.node(master)? })
+        };
+        let ranges: Vec<_> = best.into_iter().filter_map(with_server).collect();
+        if ranges.is_empty() {
             return Err(fault);
         }
         // The other nodes have left the cluster.
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
-        nodes.retain(|_, node| held.iter().any(|held| Arc::ptr_eq(&held.master, node)));
+        nodes.retain(|_, node| ranges.iter().any(|range| Arc::ptr_eq(&range.master, node)));
         drop(nodes);
-        Ok(held)
+        Ok(ranges)
     }
 
     /// The weight of the last answer: the number of slots that it covers, or of sentinels that agree with it.
-    fn worth(&self, told: &[Vec<Range>]) -> usize {
-        let Some(last) = told.last() else { return 0 };
+    fn weight(&self, answers: &[Vec<Range<Node>>]) -> usize {
+        let Some(last) = answers.last() else { return 0 };
         match &self.watched {
-            Some(_) => told.iter().filter(|other| *other == last).count(),
+            Some(_) => answers.iter().filter(|other| *other == last).count(),
             None => last.iter().map(|range| usize::from(range.last - range.first) + 1).sum(),
         }
     }
 
-    fn everyone(&self) -> Vec<Arc<Server>> {
-        let mut everyone = self.named.clone();
+    fn to_ask(&self) -> Vec<Arc<Server>> {
+        let mut servers = self.named.clone();
         if self.watched.is_none() {
             let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
-            everyone.extend(nodes.values().map(Arc::clone));
+            servers.extend(nodes.values().map(Arc::clone));
         }
-        everyone
+        servers
     }
 
     /// The server at an address: the known one, or a new one.
@@ -281,23 +264,23 @@ async fn ask(
     server: &Arc<Server>,
     watched: Option<&str>,
     until: Instant,
-) -> Result<Vec<Range>, Fault> {
+) -> Result<Vec<Range<Node>>, Fault> {
     let permit = server.permit()?;
-    let mut question = redis::cmd(if watched.is_some() { "SENTINEL" } else { "CLUSTER" });
+    let mut command = redis::cmd(if watched.is_some() { "SENTINEL" } else { "CLUSTER" });
     match watched {
-        Some(name) => question.arg("GET-MASTER-ADDR-BY-NAME").arg(name),
-        None => question.arg("SLOTS"),
+        Some(name) => command.arg("GET-MASTER-ADDR-BY-NAME").arg(name),
+        None => command.arg("SLOTS"),
     };
-    let answer = server.send(question, until).await;
+    let answer = server.send(command, until).await;
     report(&permit, &answer);
     let answer = answer?;
     let host = server.host().unwrap_or_default();
     let Some(name) = watched else { return Ok(slots::ranges(&answer, host)) };
-    let node = slots::watched(&answer, host);
-    let node = node.ok_or_else(|| {
+    let master = slots::watched(&answer, host);
+    let master = master.ok_or_else(|| {
         Fault::failed(format!("the sentinel at {host} watches no master called {name}"))
     })?;
-    Ok(vec![Range { first: 0, last: SLOTS - 1, node }])
+    Ok(vec![Range { first: 0, last: SLOTS - 1, master }])
 }
 
 #[cfg(test)]
@@ -312,9 +295,9 @@ mod tests {
         let info = || "redis://127.0.0.1:1".into_connection_info().unwrap();
         let masters = Masters::new(vec![info()], None, info(), &Options::default()).unwrap();
         let master = Arc::clone(&masters.0.named[0]);
-        masters.0.known.send_modify(|known| {
-            known.slots = vec![Owned { first: 0, last: 0, master }];
-            known.ended = Some((Instant::now() + Duration::from_secs(3600), Ok(())));
+        masters.0.topology.send_modify(|topology| {
+            topology.ranges = vec![Range { first: 0, last: 0, master }];
+            topology.refreshed = Some((Instant::now() + Duration::from_secs(3600), Ok(())));
         });
         let looks = || assert!((0..100_000).all(|_| !masters.refresh()));
         std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(looks))));

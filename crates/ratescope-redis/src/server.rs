@@ -1,12 +1,15 @@
 //! One Redis server: a connection that all calls share, made when it is first needed.
 //!
 //! A call that finds the connection broken, or times out on it, takes it out of use, and the next call makes another.
-//! Calls under way keep the old one until they end. The connection manager of the `redis` crate is not used: it keeps a
-//! silent connection for ever, and its errors do not tell whether a command was sent.
+//! Calls in flight keep the old one until they end.
+//!
+//! The connection manager of the `redis` crate (1.8) is not used: it keeps a silent connection for ever
+//! (`a_silent_connection_is_replaced`), and its errors do not tell whether a command was sent
+//! (`a_server_that_is_down_and_comes`).
 
 use super::breaker::{Breaker, Permit};
-use super::meaning::Meaning;
 use super::options::Options;
+use super::refusal::Refusal;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use ratescope::rules::Fault;
@@ -15,7 +18,7 @@ use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ErrorKind, Pipeline};
 use redis::{RedisError, RedisResult, Value};
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::{Instant, timeout_at};
 
 /// The time that connecting may take, unless the deadline of a call is longer.
@@ -33,8 +36,8 @@ pub(super) struct Server {
     config: AsyncConnectionConfig,
     breaker: Arc<Breaker>,
     deadline: Duration,
-    /// A permit for each call that may wait for an answer.
-    seats: Arc<Semaphore>,
+    /// A permit for each call in flight.
+    in_flight: Semaphore,
     current: Mutex<Option<Arc<Connection>>>,
 }
 
@@ -51,16 +54,16 @@ pub(super) enum Failure {
     /// The server refused the command on this connection, and ran nothing.
     Refused(RedisError, Arc<Connection>),
     /// The connection broke, or the call timed out.
-    Over(Fault),
+    NoAnswer(Fault),
     /// Too many calls waited, which is no failure of the server.
-    Crowded(Fault),
+    Overloaded(Fault),
 }
 
 impl From<Failure> for Fault {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Refused(error, _) => Fault::failed(error),
-            Failure::Over(fault) | Failure::Crowded(fault) => fault,
+            Failure::NoAnswer(fault) | Failure::Overloaded(fault) => fault,
         }
     }
 }
@@ -70,14 +73,14 @@ impl Server {
         #[cfg(feature = "tls")]
         provide(info.addr());
         let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(patience(options.deadline)))
+            .set_connection_timeout(Some(background_timeout(options.deadline)))
             .set_response_timeout(None);
         Ok(Server {
             client: Client::open(info.set_tcp_settings(settings()))?,
             config,
             breaker: Breaker::new(options.failures, options.rest),
             deadline: options.deadline,
-            seats: Arc::new(Semaphore::new(options.in_flight)),
+            in_flight: Semaphore::new(options.in_flight),
             current: Mutex::default(),
         })
     }
@@ -93,9 +96,8 @@ impl Server {
     }
 
     /// A permit for one call to this server.
-    pub(super) fn permit(&self) -> Result<Arc<Permit>, Fault> {
-        let permit = self.breaker.permit(std::time::Instant::now());
-        permit.map(Arc::new).ok_or(Fault::Resting)
+    pub(super) fn permit(&self) -> Result<Permit, Fault> {
+        self.breaker.permit(std::time::Instant::now()).ok_or(Fault::Resting)
     }
 
     /// Sends a command once and waits for its answer.
@@ -127,16 +129,17 @@ impl Server {
         until: Instant,
         send: impl FnOnce(MultiplexedConnection) -> F,
     ) -> Result<T, Failure> {
-        let _seat = self.seat(until).await.ok_or(Failure::Crowded(Fault::Overloaded))?;
+        let _permit =
+            self.in_flight_permit(until).await.ok_or(Failure::Overloaded(Fault::Overloaded))?;
         let connection = self.connection();
         let made = match timeout_at(until, connection.made()).await {
             Ok(Ok(made)) => made,
             Ok(Err(error)) => {
                 self.replace(&connection);
-                return Err(Failure::Over(Fault::unreachable(error)));
+                return Err(Failure::NoAnswer(Fault::unreachable(error)));
             }
             // Connecting goes on for the calls that follow.
-            Err(elapsed) => return Err(Failure::Over(Fault::unreachable(elapsed))),
+            Err(elapsed) => return Err(Failure::NoAnswer(Fault::unreachable(elapsed))),
         };
         let sent = Instant::now();
         let before = connection.answers.load(Ordering::Relaxed);
@@ -147,27 +150,26 @@ impl Server {
         self.answered(&connection, answer)
     }
 
-    /// A seat for a call. If all are taken, the call waits for its turn, but leaves the server half of the timeout: an
-    /// answer that is late then is not late because of earlier calls.
-    async fn seat(&self, until: Instant) -> Option<OwnedSemaphorePermit> {
-        let seats = || Arc::clone(&self.seats);
-        if let Ok(seat) = seats().try_acquire_owned() {
-            return Some(seat);
+    /// A permit to be in flight. If all are taken, the call waits for its turn, but leaves the server half of the
+    /// timeout: an answer that is late then is not late because of earlier calls.
+    async fn in_flight_permit(&self, until: Instant) -> Option<SemaphorePermit<'_>> {
+        if let Ok(permit) = self.in_flight.try_acquire() {
+            return Some(permit);
         }
         let latest = until.checked_sub(self.deadline / 2)?;
-        timeout_at(latest, seats().acquire_owned()).await.ok()?.ok()
+        timeout_at(latest, self.in_flight.acquire()).await.ok()?.ok()
     }
 
     /// Why there is no answer in time. A connection that brought no answer at all meanwhile is taken out of use.
     fn late(&self, connection: &Arc<Connection>, sent: Instant, is_silent: bool) -> Failure {
         if !is_silent {
-            return Failure::Crowded(Fault::Late);
+            return Failure::Overloaded(Fault::Late);
         }
         // A timeout after a very short wait says little about the connection.
         if sent.elapsed() >= self.deadline / 2 {
             self.replace(connection);
         }
-        Failure::Over(Fault::Late)
+        Failure::NoAnswer(Fault::Late)
     }
 
     /// The answer to a command on a connection, which is taken out of use if it is broken.
@@ -190,7 +192,7 @@ impl Server {
         self.replace(connection);
         let is_read = error.is_io_error() || error.is_connection_dropped();
         let fault = if is_read { Fault::Lost } else { Fault::failed(error) };
-        Err(Failure::Over(fault))
+        Err(Failure::NoAnswer(fault))
     }
 
     /// Takes a connection out of use because it led to the wrong server, unless it is so young that a new one would
@@ -221,10 +223,10 @@ impl Server {
     fn connect(&self) -> Connection {
         let client = self.client.clone();
         let config = self.config.clone();
-        let (tell, made) = watch::channel(None);
+        let (sender, made) = watch::channel(None);
         tokio::spawn(async move {
             let made = client.get_multiplexed_async_connection_with_config(&config).await;
-            tell.send_replace(Some(made));
+            sender.send_replace(Some(made));
         });
         Connection { begun: Instant::now(), made, answers: AtomicU64::new(0) }
     }
@@ -244,9 +246,9 @@ impl Connection {
 pub(super) fn report<T>(permit: &Permit, answer: &Result<T, Failure>) {
     let has_failed = match answer {
         Ok(_) => false,
-        Err(Failure::Refused(error, _)) => Meaning::new(error).is_put_off(),
-        Err(Failure::Over(_)) => true,
-        Err(Failure::Crowded(_)) => return,
+        Err(Failure::Refused(error, _)) => Refusal::new(error).is_temporary(),
+        Err(Failure::NoAnswer(_)) => true,
+        Err(Failure::Overloaded(_)) => return,
     };
     if has_failed {
         permit.failed(std::time::Instant::now());
@@ -256,7 +258,7 @@ pub(super) fn report<T>(permit: &Permit, answer: &Result<T, Failure>) {
 }
 
 /// The timeout of a command for which no event waits.
-pub(super) fn patience(deadline: Duration) -> Duration {
+pub(super) fn background_timeout(deadline: Duration) -> Duration {
     CONNECTING.max(deadline)
 }
 

@@ -25,12 +25,12 @@ fn crc16(bytes: &[u8]) -> u16 {
     })
 }
 
-/// A range of slots, both ends included, and the address of its master.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Range {
+/// A range of slots, both ends included, and its master, or the address of that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Range<M> {
     pub(super) first: u16,
     pub(super) last: u16,
-    pub(super) node: Node,
+    pub(super) master: M,
 }
 
 /// The host and the port of a server.
@@ -38,15 +38,15 @@ pub(super) type Node = (String, u16);
 
 /// Reads the answer to CLUSTER SLOTS of the server at `host`, in the order of slots. Ranges without a known master are
 /// left out. There are at most as many ranges as slots.
-pub(super) fn ranges(answer: &Value, host: &str) -> Vec<Range> {
+pub(super) fn ranges(answer: &Value, host: &str) -> Vec<Range<Node>> {
     let Value::Array(items) = answer else { return Vec::new() };
     let ranges = items.iter().filter_map(|item| range(item, host));
-    let mut ranges: Vec<Range> = ranges.take(SLOTS.into()).collect();
+    let mut ranges: Vec<Range<Node>> = ranges.take(SLOTS.into()).collect();
     ranges.sort_by_key(|range| range.first);
     ranges
 }
 
-fn range(item: &Value, host: &str) -> Option<Range> {
+fn range(item: &Value, host: &str) -> Option<Range<Node>> {
     let Value::Array(item) = item else { return None };
     let [Value::Int(first), Value::Int(last), Value::Array(master), ..] = item.as_slice() else {
         return None;
@@ -54,8 +54,8 @@ fn range(item: &Value, host: &str) -> Option<Range> {
     let [name, Value::Int(port), ..] = master.as_slice() else { return None };
     let name = text(name)?;
     let slot = |slot: &i64| u16::try_from(*slot).ok().filter(|slot| *slot < SLOTS);
-    let node = (reachable(name, host)?, u16::try_from(*port).ok()?);
-    Some(Range { first: slot(first)?, last: slot(last)?, node })
+    let master = (reachable(name, host)?, u16::try_from(*port).ok()?);
+    Some(Range { first: slot(first)?, last: slot(last)?, master })
 }
 
 /// Reads the address of a master in the answer of the sentinel at `host`.
@@ -127,8 +127,8 @@ mod tests {
             Value::Int(7),
         ]);
         let read = |first, last, host: &str, port| {
-            let node = (host.to_owned(), port);
-            Range { first, last, node }
+            let master = (host.to_owned(), port);
+            Range { first, last, master }
         };
         let expected = [read(0, 5460, "asked", 1), read(5461, 10922, "b", 2)];
         assert_eq!(ranges(&answer, "asked"), expected);

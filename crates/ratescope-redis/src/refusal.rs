@@ -1,47 +1,49 @@
-//! What the error of a server means for a call.
+//! Why a server refused a call, and whether a retry is of use.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 /// Why a server refused a call before it ran anything.
-pub(super) enum Meaning {
-    /// The script is not known.
-    Unknown,
-    /// The server is busy: retry soon.
-    NotNow,
+pub(super) enum Refusal {
+    UnknownScript,
+    /// Retry soon.
+    Busy,
     /// Retry soon on another server, or on another connection.
-    Elsewhere,
+    WrongServer,
     /// The slot belongs to the node at this address. With `asking`, the slot is still moving there, so ASKING must be
     /// sent first.
-    Redirected { address: String, asking: bool },
+    Redirected {
+        address: String,
+        asking: bool,
+    },
     /// A retry is of no use.
-    Never,
+    Final,
 }
 
-impl Meaning {
+impl Refusal {
     pub(super) fn new(error: &RedisError) -> Self {
         let redirected = |asking| match error.redirect_node() {
-            Some((address, _)) => Meaning::Redirected { address: address.to_owned(), asking },
-            None => Meaning::NotNow,
+            Some((address, _)) => Refusal::Redirected { address: address.to_owned(), asking },
+            None => Refusal::Busy,
         };
         match error.kind() {
-            ErrorKind::Server(ServerErrorKind::NoScript) => Meaning::Unknown,
+            ErrorKind::Server(ServerErrorKind::NoScript) => Refusal::UnknownScript,
             ErrorKind::Server(ServerErrorKind::Moved) => redirected(false),
             ErrorKind::Server(ServerErrorKind::Ask) => redirected(true),
             ErrorKind::Server(
                 ServerErrorKind::ReadOnly
                 | ServerErrorKind::ClusterDown
                 | ServerErrorKind::MasterDown,
-            ) => Meaning::Elsewhere,
+            ) => Refusal::WrongServer,
             ErrorKind::Server(ServerErrorKind::TryAgain | ServerErrorKind::BusyLoading) => {
-                Meaning::NotNow
+                Refusal::Busy
             }
-            _ if error.code() == Some("BUSY") => Meaning::NotNow,
-            _ => Meaning::Never,
+            _ if error.code() == Some("BUSY") => Refusal::Busy,
+            _ => Refusal::Final,
         }
     }
 
     /// True if the server can't run calls for now, which is a failure if it lasts until the deadline.
-    pub(super) fn is_put_off(&self) -> bool {
-        matches!(self, Meaning::NotNow | Meaning::Elsewhere)
+    pub(super) fn is_temporary(&self) -> bool {
+        matches!(self, Refusal::Busy | Refusal::WrongServer)
     }
 }
