@@ -22,6 +22,9 @@ pub enum KeyOrder {
     Fullest,
 }
 
+/// The names of fields and their values.
+pub type FieldList<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
+
 /// Which key an operator means: its fields, in one domain, and for one rule or for all that count by these fields.
 #[derive(Clone, Debug, Default)]
 pub struct KeyOf<'a> {
@@ -30,7 +33,7 @@ pub struct KeyOf<'a> {
     /// The full name of the rule, as in `web:user`.
     pub rule: Option<&'a str>,
     /// The names of the fields and their values.
-    pub fields: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    pub fields: FieldList<'a>,
 }
 
 /// Why there is no such key.
@@ -59,6 +62,15 @@ impl fmt::Display for NoKey {
 }
 
 impl core::error::Error for NoKey {}
+
+/// How full a key is.
+#[derive(Clone, Debug)]
+pub struct KeyState {
+    /// The levels at present: the decision about an event of cost 0.
+    pub now: Decision,
+    /// Whether the next event would pass, and when all is free: the decision about an event of cost 1.
+    pub next: Decision,
+}
 
 /// A key that was reset: the name of its rule, and the key as logs have it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,21 +103,25 @@ impl<C: Clock> Service<C> {
         all
     }
 
-    /// How full a key is, and when it is free again: the decision about an event of cost 1 with its fields, which is not
-    /// counted. With a rule, the event has its fields, too.
+    /// How full a key is, and when it is free again. With a rule, the event that is asked about has its fields, too.
+    /// Nothing is counted.
     ///
     /// # Errors
     /// If there is no such key.
-    pub async fn look_at_key(&self, key: &KeyOf<'_>) -> Result<Decision, NoKey> {
+    pub async fn look_at_key(&self, key: &KeyOf<'_>) -> Result<KeyState, NoKey> {
         let domain = self.domain_of(key)?;
         let rules = domain.store.rules();
         let fields = self.fields_of(key, &rules)?;
-        let event = Event { time: self.clock.now(), cost: 1.0, fields: &fields.as_slice() };
-        let decision = domain.store.peek_async(&event, Details::ALL.at_once()).await;
+        let time = self.clock.now();
+        let look = async |cost: f64| {
+            let event = Event { time, cost, fields: &fields.as_slice() };
+            domain.store.peek_async(&event, Details::ALL.at_once()).await
+        };
+        let (now, next) = (look(0.0).await, look(1.0).await);
         let is_meant = |one: &Rule| key.rule.is_none_or(|name| one.name() == name);
-        let is_known = decision.outcomes().any(|one| is_meant(one.rule));
-        match &decision.fault {
-            _ if is_known => Ok(decision),
+        let is_known = next.outcomes().any(|one| is_meant(one.rule));
+        match &next.fault {
+            _ if is_known => Ok(KeyState { now, next }),
             Some(fault) => Err(NoKey::Store(fault.clone())),
             None => Err(NoKey::Rule),
         }
@@ -150,16 +166,12 @@ impl<C: Clock> Service<C> {
     }
 
     /// The fields in their normal forms, with those that the rule fixes.
-    fn fields_of<'a>(
-        &self,
-        key: &'a KeyOf<'_>,
-        rules: &Rules,
-    ) -> Result<Vec<(Cow<'a, str>, Cow<'a, str>)>, NoKey> {
+    fn fields_of<'a>(&self, key: &'a KeyOf<'_>, rules: &Rules) -> Result<FieldList<'a>, NoKey> {
         let each = key.fields.iter();
         let read = |(name, value): &'a (Cow<'_, str>, Cow<'_, str>)| {
             (Cow::Borrowed(&**name), self.forms.read(name, value))
         };
-        let mut fields: Vec<(Cow<'a, str>, Cow<'a, str>)> = each.map(read).collect();
+        let mut fields: FieldList<'a> = each.map(read).collect();
         let Some(name) = key.rule else { return Ok(fields) };
         let rule = rules.rules().iter().find(|rule| rule.name() == name).ok_or(NoKey::Rule)?;
         for step in rule.path() {

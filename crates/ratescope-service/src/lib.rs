@@ -23,8 +23,9 @@
 //! ```
 //!
 //! **How it works.** `grpc.rs` and `http.rs` read a request. `decide.rs` makes an event of each descriptor and asks the
-//! store of the domain about all of them together. The observers of the store (`domain.rs`) count under the names of
-//! envoyproxy/ratelimit, and for the probe. `response.rs` writes the answer. `files.rs` reads the rule files again.
+//! store of the domain about all of them together. The observers of the store (`domain.rs`) count by rule
+//! (`meters.rs`), by key (`keys.rs`) and for the probe. `response.rs` writes the answer. `files.rs` reads the rule files
+//! again, and `states.rs` saves the states of memory.
 //!
 //! **What it promises.** A request is one decision: all of its descriptors are counted, or none is. A request that
 //! can't be read is refused. A file with a mistake leaves the old rules in force. Each input is bounded.
@@ -53,7 +54,7 @@ pub use files::{Changed, FileHealth, rule_files};
 pub use forms::{Form, Forms};
 pub use grpc::{Grpc, NAME};
 pub use http::{Http, HttpSettings};
-pub use keys::{KeyOf, KeyOrder, NoKey, ResetKey};
+pub use keys::{FieldList, KeyOf, KeyOrder, KeyState, NoKey, ResetKey};
 pub use message::{
     Code, DescriptorStatus, Entry, HeaderValue, RateLimit, RateLimitDescriptor, RateLimitOverride,
     RateLimitRequest, RateLimitResponse, Unit,

@@ -2,10 +2,11 @@
 
 use hyper::body::Bytes;
 use hyper::{Method, StatusCode};
-use ratescope::event::Event;
+use ratescope::event::{Event, Fields};
 use ratescope::policy::KeySecret;
-use ratescope::rules::{Decision, TopKey};
-use ratescope_service::{KeyOf, KeyOrder, NoKey, Service};
+use ratescope::rules::TopKey;
+use ratescope::{Retry, Span, Time};
+use ratescope_service::{KeyOf, KeyOrder, KeyState, NoKey, Service};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -87,7 +88,7 @@ pub(super) async fn one(
         })
     } else {
         let fields: &[(Cow<'_, str>, Cow<'_, str>)] = &key.fields;
-        service.look_at_key(&key).await.map(|decision| looked(&decision, &fields))
+        service.look_at_key(&key).await.map(|state| looked(&state, &fields))
     };
     match answer {
         Ok(answer) => (StatusCode::OK, text(&answer)),
@@ -102,21 +103,24 @@ pub(super) async fn one(
 }
 
 /// Each limit of a key: how full it is, whether one more event would pass, and when all of it is free.
-fn looked(decision: &Decision, fields: &dyn ratescope::event::Fields) -> Value {
-    let event = Event { time: ratescope::Time::ZERO, cost: 1.0, fields };
-    let limits = decision.outcomes().map(|one| {
+fn looked(state: &KeyState, fields: &dyn Fields) -> Value {
+    let KeyState { now, next } = state;
+    let event = Event { time: Time::ZERO, cost: 1.0, fields };
+    let limits = next.outcomes().map(|one| {
         let quota = one.quota();
+        let level = now.outcomes().find(|now| now.place == one.place);
+        let level = level.map(|now| now.outcome.level);
         json!({
             "rule": one.rule.name(), "limit": one.limit.to_string(), "key": one.limit.per.key(&event),
             "allowed": one.outcome.is_allowed(), "shadow": one.rule.is_shadow(),
-            "level": one.outcome.level, "bound": one.outcome.limit,
+            "level": level, "bound": one.outcome.limit,
             "remaining": quota.map(|quota| quota.remaining), "free_after": quota.map(|quota| quota.reset.secs()),
         })
     });
-    let retry = decision.retry_after.and_then(ratescope::Retry::wait);
+    let retry = next.retry_after.and_then(Retry::wait);
     json!({
-        "allowed": decision.is_allowed(), "retry_after": retry.map(ratescope::Span::secs),
-        "fault": decision.fault.as_ref().map(ToString::to_string), "limits": Value::from_iter(limits),
+        "allowed": next.is_allowed(), "retry_after": retry.map(Span::secs),
+        "fault": next.fault.as_ref().map(ToString::to_string), "limits": Value::from_iter(limits),
     })
 }
 

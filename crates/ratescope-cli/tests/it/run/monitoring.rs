@@ -183,6 +183,7 @@ fn promtool_takes_them() {
     let said = run(["check", "rules"], &example("rules.yml"));
     assert!(said.contains(&format!("{alerts} rules found")), "{said}");
     run(["test", "rules"], &example("test.yml"));
+    run(["check", "config"], &example("prometheus.yml"));
     let test = fs::read_to_string(example("test.yml")).unwrap();
     for alert in rules.split("- alert: ").skip(1).map(|rest| rest.lines().next().unwrap()) {
         assert!(
