@@ -33,218 +33,81 @@ pub(super) enum Standard {
 /// The number of standard fields.
 pub(super) const STANDARDS: usize = 12;
 
-/// Each standard field with its names: first the standard name, then servers' names, the best first. Case, `_` and `-`
-/// do not matter.
-const NAMES: [(Standard, &[&str]); STANDARDS] = [
+/// Each standard field with its name, and the names that servers use for it, the best first. Case, `_` and `-` do not
+/// matter.
+const NAMES: [(Standard, &str, &str); STANDARDS] = [
     (
         Standard::Time,
-        &[
-            "time",
-            "ts",
-            "timestamp",
-            "time_iso8601",
-            "msec",
-            "start_time",
-            "StartUTC",
-            "StartLocal",
-            "time_local",
-            "datetime",
-            "_SOURCE_REALTIME_TIMESTAMP",
-            "__REALTIME_TIMESTAMP",
-            "EdgeStartTimestamp",
-            "requestTimeEpoch",
-            "reqTimeSec",
-            "started_at",
-            "eventTime",
-            "requestReceivedTimestamp",
-            "date",
-        ],
+        "time",
+        "ts timestamp time_iso8601 msec start_time StartUTC StartLocal time_local datetime \
+         _SOURCE_REALTIME_TIMESTAMP __REALTIME_TIMESTAMP EdgeStartTimestamp requestTimeEpoch reqTimeSec \
+         started_at eventTime requestReceivedTimestamp date",
     ),
     (
         Standard::Ip,
-        &[
-            "ip",
-            "client_ip",
-            "remote_ip",
-            "remote_addr",
-            "ClientHost",
-            "ClientAddr",
-            "downstream_remote_address_without_port",
-            "downstream_remote_address",
-            "client",
-            "client:port",
-            "client.ip",
-            "client.address",
-            "client.ipAddress",
-            "remote_address",
-            "client_address",
-            "source.ip",
-            "source.address",
-            "src_ip",
-            "source_ip",
-            "sourceIPs",
-            "sourceIPAddress",
-            "callerIp",
-            "callerIpAddress",
-            "cliIP",
-            "src_endpoint.ip",
-            "connection.src_ip",
-            "addr.remote",
-            "request_ip",
-            "visitor_ip",
-            "ip_address",
-            "address",
-            "c-ip",
-            "id.orig_h",
-        ],
+        "ip",
+        "client_ip remote_ip remote_addr ClientHost ClientAddr downstream_remote_address_without_port \
+         downstream_remote_address client client:port client.ip client.address client.ipAddress \
+         remote_address client_address source.ip source.address src_ip source_ip sourceIPs \
+         sourceIPAddress callerIp callerIpAddress cliIP src_endpoint.ip connection.src_ip addr.remote \
+         request_ip visitor_ip ip_address address c-ip id.orig_h",
     ),
     (
         Standard::User,
-        &[
-            "user",
-            "remote_user",
-            "user_id",
-            "ClientUsername",
-            "username",
-            "user_name",
-            "user.name",
-            "user.id",
-            "user.username",
-            "cs-username",
-        ],
+        "user",
+        "remote_user user_id ClientUsername username user_name user.name user.id user.username \
+         cs-username",
     ),
     (
         Standard::Method,
-        &[
-            "method",
-            "request_method",
-            "http_method",
-            "http.request.method",
-            "ClientRequestMethod",
-            "reqMethod",
-            "verb",
-            "cs-method",
-            "span.method",
-        ],
+        "method",
+        "request_method http_method http.request.method ClientRequestMethod reqMethod verb cs-method \
+         span.method",
     ),
     (
         Standard::Path,
-        &[
-            "path",
-            "uri",
-            "request_uri",
-            "RequestPath",
-            "x_envoy_original_path",
-            "url",
-            "url.path",
-            "url.original",
-            "http.request.uri",
-            "requestUrl",
-            "resourcePath",
-            "ClientRequestURI",
-            "ClientRequestPath",
-            "reqPath",
-            "cs-uri-stem",
-            "span.uri",
-        ],
+        "path",
+        "uri request_uri RequestPath x_envoy_original_path url url.path url.original http.request.uri \
+         requestUrl resourcePath ClientRequestURI ClientRequestPath reqPath cs-uri-stem span.uri",
     ),
     (
         Standard::Status,
-        &[
-            "status",
-            "DownstreamStatus",
-            "response_code",
-            "status_code",
-            "response.status",
-            "http.response.status_code",
-            "http.response.status",
-            "http_status",
-            "http_status_code",
-            "EdgeResponseStatus",
-            "responseStatus.code",
-            "code",
-            "sc-status",
-            "res.statusCode",
-            "fields.status",
-        ],
+        "status",
+        "DownstreamStatus response_code status_code response.status http.response.status_code \
+         http.response.status http_status http_status_code EdgeResponseStatus responseStatus.code code \
+         sc-status res.statusCode fields.status",
     ),
     (
         Standard::Bytes,
-        &[
-            "bytes",
-            "body_bytes_sent",
-            "bytes_sent",
-            "DownstreamContentSize",
-            "size",
-            "response_size",
-            "response.size",
-            "http.response.bytes",
-            "http.response.body.bytes",
-            "EdgeResponseBytes",
-            "responseLength",
-            "sentBytes",
-            "sc-bytes",
-        ],
+        "bytes",
+        "body_bytes_sent bytes_sent DownstreamContentSize size response_size response.size \
+         http.response.bytes http.response.body.bytes EdgeResponseBytes responseLength sentBytes sc-bytes",
     ),
     (
         Standard::Host,
-        &[
-            "host",
-            "http_host",
-            "RequestHost",
-            "authority",
-            "server_name",
-            "vhost",
-            "virtual_host",
-            "url.domain",
-            "ClientRequestHost",
-            "cs-host",
-            "cs(Host)",
-            "headers.host",
-        ],
+        "host",
+        "http_host RequestHost authority server_name vhost virtual_host url.domain ClientRequestHost \
+         cs-host cs(Host) headers.host",
     ),
     (
         Standard::Agent,
-        &[
-            "agent",
-            "user_agent",
-            "http_user_agent",
-            "headers.User-Agent",
-            "request_User-Agent",
-            "user_agent.original",
-            "ClientRequestUserAgent",
-            "UA",
-            "cs(User-Agent)",
-        ],
+        "agent",
+        "user_agent http_user_agent headers.User-Agent request_User-Agent user_agent.original \
+         ClientRequestUserAgent UA cs(User-Agent)",
     ),
     (
         Standard::Referer,
-        &[
-            "referer",
-            "http_referer",
-            "referrer",
-            "http.request.referrer",
-            "headers.Referer",
-            "request_Referer",
-            "ClientRequestReferer",
-            "cs(Referer)",
-        ],
+        "referer",
+        "http_referer referrer http.request.referrer headers.Referer request_Referer ClientRequestReferer \
+         cs(Referer)",
     ),
     (
         Standard::Forwarded,
-        &[
-            "forwarded",
-            "x_forwarded_for",
-            "forwarded_for",
-            "http_x_forwarded_for",
-            "xff",
-            "headers.X-Forwarded-For",
-            "request_X-Forwarded-For",
-            "proxy_add_x_forwarded_for",
-            "cs(X-Forwarded-For)",
-        ],
+        "forwarded",
+        "x_forwarded_for forwarded_for http_x_forwarded_for xff headers.X-Forwarded-For \
+         request_X-Forwarded-For proxy_add_x_forwarded_for cs(X-Forwarded-For)",
     ),
-    (Standard::Request, &["request"]),
+    (Standard::Request, "request", ""),
 ];
 
 /// A name whose case matters: `request_time` is a duration.
@@ -306,17 +169,17 @@ const CLEAR: [&str; 12] = [
 impl Standard {
     /// The standard field with this standard name.
     pub(super) fn from_name(name: &str) -> Option<Self> {
-        let known = NAMES.iter().find(|(_, names)| names.first() == Some(&name));
-        known.map(|(standard, _)| *standard)
+        let known = NAMES.iter().find(|(_, known, _)| *known == name);
+        known.map(|(standard, ..)| *standard)
     }
 
     pub(super) fn name(self) -> &'static str {
-        NAMES.iter().find(|(known, _)| *known == self).map_or("", |(_, names)| names[0])
+        NAMES.iter().find(|(known, ..)| *known == self).map_or("", |(_, name, _)| *name)
     }
 }
 
 pub(super) fn standards() -> impl Iterator<Item = Standard> {
-    NAMES.iter().map(|(standard, _)| *standard)
+    NAMES.iter().map(|(standard, ..)| *standard)
 }
 
 /// Another name for a standard field: `time=when` finds the time in the field `when`.
@@ -373,8 +236,8 @@ pub(super) fn classify(field: &str, aliases: &[Alias]) -> Option<Class> {
 fn known(field: &str) -> Option<Class> {
     static ALL: LazyLock<HashMap<String, Class>> = LazyLock::new(|| {
         let mut all = HashMap::new();
-        for (standard, names) in NAMES {
-            for (place, name) in names.iter().enumerate() {
+        for (standard, name, others) in NAMES {
+            for (place, name) in [name].into_iter().chain(others.split_whitespace()).enumerate() {
                 all.entry(plain(name)).or_insert((standard, place as u8 + SAID));
             }
         }
