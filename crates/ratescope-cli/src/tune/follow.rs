@@ -10,15 +10,18 @@ use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// The pause before the next look, when all has been read.
+/// The pause before the next look at a file, when all has been read, and between the reports of a stream.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The most pieces that are read before a report is shown: some 256 MiB.
+/// The most pieces of a file that are read before a report is shown: some 256 MiB.
 const AT_ONCE: usize = 1 << 12;
+
+/// Reports of a stream take at most a fifth of the time, so that reading keeps up with what is written.
+const REST: u32 = 4;
 
 /// Follows the log, until standard input ends, nobody reads the reports, or the program is stopped.
 pub(super) fn run(question: &Question<'_>) -> Result<(), Box<dyn Error>> {
@@ -29,7 +32,7 @@ pub(super) fn run(question: &Question<'_>) -> Result<(), Box<dyn Error>> {
         _ => return Err("--follow reads one log".into()),
     };
     let input = if path.as_os_str() == "-" {
-        Input::Stream(stream(io::stdin()))
+        Input::Stream(Stream::new(pieces_of(io::stdin()), PAUSE))
     } else {
         Input::File(Tail::new(path))
     };
@@ -80,12 +83,50 @@ fn show(question: &Question<'_>, log: Imported, tried: &[files::Tried]) -> Resul
 /// A log that grows.
 enum Input {
     File(Tail),
-    /// The pieces of a stream, sent by another thread as they arrive.
-    Stream(Receiver<io::Result<Vec<u8>>>),
+    Stream(Stream),
+}
+
+/// The pieces of a stream, sent by another thread as they arrive.
+struct Stream {
+    pieces: Receiver<io::Result<Vec<u8>>>,
+    /// The shortest time between two reports.
+    pause: Duration,
+    /// When the next report may be shown.
+    due: Instant,
+}
+
+impl Stream {
+    fn new(pieces: Receiver<io::Result<Vec<u8>>>, pause: Duration) -> Self {
+        Stream { pieces, pause, due: Instant::now() }
+    }
+
+    /// Waits for the next piece. If there `is_new` text to report, waits only until the next report is due, and then
+    /// returns [`Look::Nothing`]; `None` at the end.
+    fn look(&mut self, piece: &mut Vec<u8>, is_new: bool) -> io::Result<Option<Look>> {
+        let next = if is_new {
+            let left = self.due.saturating_duration_since(Instant::now());
+            self.pieces.recv_timeout(left)
+        } else {
+            self.pieces.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        };
+        match next {
+            Ok(next) => {
+                *piece = next?;
+                Ok(Some(Look::More))
+            }
+            Err(RecvTimeoutError::Timeout) => Ok(Some(Look::Nothing)),
+            Err(RecvTimeoutError::Disconnected) => Ok(None),
+        }
+    }
+
+    /// Sets when the next report is due, after one that took as long.
+    fn rest(&mut self, took: Duration) {
+        self.due = Instant::now() + self.pause.max(REST * took);
+    }
 }
 
 /// Reads a stream in a thread of its own, up to four pieces ahead of the receiver.
-fn stream(mut input: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
+fn pieces_of(mut input: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
     let (pieces, read) = sync_channel(4);
     thread::spawn(move || {
         loop {
@@ -109,18 +150,19 @@ fn stream(mut input: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>
 }
 
 impl Input {
-    /// Looks once for new bytes, and puts them into `piece`; `None` at the end of a stream.
-    fn look(&mut self, piece: &mut Vec<u8>) -> Result<Option<Look>, Failure> {
+    /// Looks for new bytes, and puts them into `piece`; `None` at the end of a stream. Only a stream waits for them.
+    fn look(&mut self, piece: &mut Vec<u8>, is_new: bool) -> Result<Option<Look>, Failure> {
         match self {
             Input::File(tail) => Ok(Some(tail.look(piece)?)),
-            Input::Stream(pieces) => match pieces.try_recv() {
-                Ok(next) => {
-                    *piece = next?;
-                    Ok(Some(Look::More))
-                }
-                Err(TryRecvError::Empty) => Ok(Some(Look::Nothing)),
-                Err(TryRecvError::Disconnected) => Ok(None),
-            },
+            Input::Stream(stream) => Ok(stream.look(piece, is_new)?),
+        }
+    }
+
+    /// Tells whether a report comes before the next piece, after so many pieces since the last.
+    fn is_due(&self, pieces: usize) -> bool {
+        match self {
+            Input::File(_) => pieces == AT_ONCE,
+            Input::Stream(stream) => pieces > 0 && Instant::now() >= stream.due,
         }
     }
 }
@@ -141,8 +183,11 @@ fn follow(
     while !ended {
         let mut is_new = mem::take(&mut is_first);
         let mut is_all = false;
-        for _ in 0..AT_ONCE {
-            match input.look(&mut piece)? {
+        for pieces in 0.. {
+            if input.is_due(pieces) {
+                break;
+            }
+            match input.look(&mut piece, is_new)? {
                 Some(Look::More) => {
                     if mem::take(&mut begins)
                         && let Some(name) = packer(&piece)
@@ -178,11 +223,14 @@ fn follow(
             is_new = true;
         }
         let read = || if has_begun { import.so_far() } else { Err("nothing is there yet".into()) };
+        let begin = Instant::now();
         if is_new && !show(read())? {
             return Ok(());
         }
-        if is_all {
-            wait();
+        match &mut input {
+            Input::File(_) if is_all => wait(),
+            Input::File(_) => {}
+            Input::Stream(stream) => stream.rest(begin.elapsed()),
         }
     }
     Ok(())
@@ -381,8 +429,27 @@ mod tests {
             last = read.map_or(0, |log| log.summary.clients.requests());
             Ok(true)
         };
-        follow(import(), Input::Stream(stream(input)), &mut thread::yield_now, &mut show).unwrap();
+        let stream = Stream::new(pieces_of(input), Duration::ZERO);
+        follow(import(), Input::Stream(stream), &mut || (), &mut show).unwrap();
         assert_eq!(last, 49);
+    }
+
+    /// However slowly the pieces come, they are not held up by reports.
+    #[test]
+    fn a_stream_waits_for_no_reports() {
+        let (send, pieces) = sync_channel(0);
+        let sender = thread::spawn(move || (1..50).all(|n| send.send(Ok(line(n).into())).is_ok()));
+        let mut seen = Vec::new();
+        let mut show = |read: Result<Imported, Failure>| {
+            seen.push(read.map_or(0, |log| log.summary.clients.requests()));
+            Ok(true)
+        };
+        let hour = Duration::from_secs(3600);
+        let input = Input::Stream(Stream::new(pieces, hour));
+        follow(import(), input, &mut || panic!("a stream is not slept for"), &mut show).unwrap();
+        assert!(sender.join().unwrap());
+        // The first report comes with the first piece, and the next at the end.
+        assert_eq!(seen, [1, 49]);
     }
 
     #[test]
