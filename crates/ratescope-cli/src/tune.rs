@@ -21,9 +21,10 @@ use ratescope_lab::tune::{
 };
 use ratescope_lab::view::Viewport;
 use ratescope_lab::view::tune::{Picture, draw, height};
+use same_file::Handle;
 use std::error::Error;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::mem;
 use std::path::{Path, PathBuf};
 use today::Today;
@@ -292,6 +293,8 @@ pub(crate) fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
     let (analysis, printed) = question.answer(log, &tried, &mut out)?;
     let printed = until_closed(printed.and_then(|()| out.flush()));
     let drawn = args.svg.as_ref().map_or(Ok(()), |path| {
+        // By now the summary is there.
+        check_different(args)?;
         let picture = picture(&analysis).ok_or("--svg: there is no period to draw")?;
         fs::write(path, picture).map_err(|error| named(path, &error))
     });
@@ -300,27 +303,57 @@ pub(crate) fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
     printed.and(kept.map_err(Into::into)).and(drawn.map_err(Into::into))
 }
 
-/// Checks that no output replaces a log, or the other output. A summary may replace one that was merged into it.
+/// Checks that no output replaces a file that is read, or the other output. A summary may replace one that was merged
+/// into it.
 fn check_outputs(args: &Args) -> Result<(), String> {
-    // Other names of the same file count as its own. A terminal may be the input and the output.
-    let plain = |path: &PathBuf| {
-        fs::canonicalize(path).ok().filter(|path| path.is_file()).unwrap_or(path.clone())
-    };
+    let stdin = [PathBuf::from("-")];
+    let logs = if args.files.is_empty() { &stdin[..] } else { &args.files };
     for (option, output) in [("--summary", &args.summary), ("--svg", &args.svg)] {
         let Some(output) = output else { continue };
-        let is_sum = args.merge && option == "--summary";
-        if !is_sum && args.files.iter().any(|file| plain(file) == plain(output)) {
+        let logs = logs.iter().filter(|_| !(args.merge && option == "--summary"));
+        let is_read = |file: &PathBuf| match file.to_str() {
+            Some("-") => {
+                plain(output).is_some_and(|file| Handle::stdin().is_ok_and(|it| it == file))
+            }
+            _ => is_same(file, output),
+        };
+        if logs.chain(&args.config).chain(&args.marks).any(is_read) {
             let name = terminal::name(output);
             return Err(format!("{option}: {name} is read, and would be lost; name another file"));
         }
     }
+    check_different(args)
+}
+
+/// Checks that the outputs are two files.
+fn check_different(args: &Args) -> Result<(), String> {
     match (&args.summary, &args.svg) {
-        (Some(summary), Some(svg)) if plain(summary) == plain(svg) => Err(format!(
+        (Some(summary), Some(svg)) if is_same(summary, svg) => Err(format!(
             "--svg: {} is the file of the summary; name another one",
             terminal::name(svg)
         )),
         _ => Ok(()),
     }
+}
+
+/// Tells whether two paths are the same, lead to one plain file, or would create one. A terminal may be the input and
+/// the output.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let is_one = || matches!((plain(one), plain(other)), (Some(one), Some(other)) if one == other);
+    let is_new = || matches!((created(one), created(other)), (Ok(one), Ok(other)) if one == other);
+    one == other || is_one() || is_new()
+}
+
+/// The identity of a plain file. Nothing else is opened: a pipe would wait for its writer.
+fn plain(path: &Path) -> Option<Handle> {
+    if fs::metadata(path).ok()?.is_file() { Handle::from_path(path).ok() } else { None }
+}
+
+/// The path of a file that may be new, under its folder's own name; an error without such a folder.
+fn created(path: &Path) -> io::Result<PathBuf> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = fs::canonicalize(folder.unwrap_or(Path::new(".")))?;
+    path.file_name().map(|name| folder.join(name)).ok_or(ErrorKind::InvalidInput.into())
 }
 
 /// Writes a summary atomically, and readable only for the owner, since the keys of clients may be addresses. A symlink

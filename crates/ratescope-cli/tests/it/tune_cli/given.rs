@@ -40,9 +40,38 @@ fn no_output_replaces_a_log() {
             assert_wrong(&[option, output, name], b"", &wrong);
         }
     }
+    // A file that is read under another name, or for another reason.
+    let linked = folder.0.join("linked");
+    std::fs::hard_link(&log, &linked).unwrap();
+    let linked = linked.to_str().unwrap();
+    let config = folder.write(
+        "nginx.conf",
+        "limit_req_zone $binary_remote_addr zone=a:1m rate=1r/s;\nlimit_req zone=a;",
+    );
+    let marks = folder.write("marks", "a\n");
+    let [config, marks] = [&config, &marks].map(|path| path.to_str().unwrap());
+    for option in ["--summary", "--svg"] {
+        let lost = format!("{option}: {linked} is read, and would be lost");
+        assert_wrong(&[option, linked, name], b"", &lost);
+        for given in [[option, config, "--config", config], [option, marks, "--marks", marks]] {
+            assert_wrong(&[&given[..], &[name]].concat(), b"", "is read, and would be lost");
+        }
+    }
+    // Standard input may be a file.
+    let mut command = command(&["tune", "--svg", name]);
+    let output = command.stdin(std::fs::File::open(&log).unwrap()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+    assert!(
+        text(&output.stderr).contains("is read, and would be lost"),
+        "{}",
+        text(&output.stderr)
+    );
     let both = folder.0.join("x");
+    let spelled = folder.0.join("./x");
     let both = both.to_str().unwrap();
-    assert_wrong(&["--summary", both, "--svg", both, name], b"", "is the file of the summary");
+    for other in [both, spelled.to_str().unwrap()] {
+        assert_wrong(&["--summary", both, "--svg", other, name], b"", "is the file of the summary");
+    }
     assert_eq!(std::fs::read_to_string(&log).unwrap(), "time,key\n0,a\n");
     // A sum may take the place of a summary that is a part of it.
     tune(&["--summary", both, name], b"");
