@@ -3,6 +3,7 @@
 use super::Tuner;
 use crate::texts::Texts;
 use ratescope::internal::grouped;
+use ratescope_lab::csv::{Cell, row};
 use ratescope_lab::tune::{Analysis, ClientRow, LabelRow, PictureData, Report};
 use wasm_bindgen::prelude::*;
 
@@ -91,8 +92,9 @@ impl Tuner {
             let level = peak.map_or(String::new(), |peak| peak.level.to_string());
             let [at, first] = [peak.map(|peak| peak.at), first]
                 .map(|time| time.map_or(String::new(), |time| clock.rfc3339(time)));
-            let key = quoted(&key);
-            text += &format!("{key},{marked},{requests},{level},{at},{refused},{first}\n");
+            let [requests, refused] = [requests, refused].map(|count| count.to_string());
+            let rest = [marked, &requests, &level, &at, &refused, &first].map(Cell::Plain);
+            row(&mut text, [Cell::Text(&key)].into_iter().chain(rest));
         }
         text
     }
@@ -151,15 +153,4 @@ fn write_texts(analysis: &Analysis, texts: &mut Texts) {
     texts.set("t-plateau", report.plateau);
     texts.set("t-stops", report.stops.join("\n"));
     texts.set("t-doubts", report.doubts.join("\n"));
-}
-
-/// A cell of CSV. A `'` before a key that a spreadsheet would take for a formula makes it a text.
-fn quoted(cell: &str) -> String {
-    let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
-    if cell.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell
-    }
 }

@@ -25,6 +25,7 @@
 #![warn(clippy::disallowed_methods)] // clippy.toml says which, and why.
 
 pub mod compare;
+pub mod csv;
 pub mod lane;
 pub mod live;
 pub mod plot;

@@ -4,6 +4,7 @@ use super::Printed;
 use super::lane::DecisionRow;
 use crate::terminal::{column, harmless_json, visible};
 use ratescope::{Event, Outcome, Retry, Span};
+use ratescope_lab::csv::{self, Cell};
 use ratescope_log::civil::Civil;
 use std::io::{self, Write};
 
@@ -36,11 +37,11 @@ impl Value<'_> {
         number.map_or(Value::Nothing, |number| Value::Plain(number.to_string()))
     }
 
-    fn csv(&self) -> &str {
+    fn csv(&self) -> Cell<'_> {
         match self {
-            Value::Nothing => "",
-            Value::Plain(text) => text,
-            Value::Text(text) => text,
+            Value::Nothing => Cell::Plain(""),
+            Value::Plain(text) => Cell::Plain(text),
+            Value::Text(text) => Cell::Text(text),
         }
     }
 
@@ -108,7 +109,9 @@ pub(crate) enum Printer<W: Write> {
         dates: bool,
     },
     Csv {
-        out: Box<csv::Writer<W>>,
+        out: W,
+        /// The last row; its memory is reused.
+        row: String,
         fields: usize,
     },
     Jsonl {
@@ -128,7 +131,7 @@ impl<W: Write> Printer<W> {
                 let widths = if dates { [26, 15, limiter] } else { [12, 12, limiter] };
                 Printer::Table { out, widths, dates }
             }
-            Printed::Csv => Printer::Csv { out: Box::new(csv::Writer::from_writer(out)), fields },
+            Printed::Csv => Printer::Csv { out, row: String::new(), fields },
             Printed::Jsonl => Printer::Jsonl { out, fields },
         }
     }
@@ -140,8 +143,8 @@ impl<W: Write> Printer<W> {
                 let cells = ["time", "key", "cost", "limiter", "level", "limit", "decision"];
                 row(out, *widths, cells)
             }
-            Printer::Csv { out, fields } => {
-                out.write_record(FIELDS.iter().take(*fields)).map_err(io_error)
+            Printer::Csv { out, fields, .. } => {
+                writeln!(out, "{}", FIELDS.get(..*fields).unwrap_or(&FIELDS).join(","))
             }
             Printer::Jsonl { .. } => Ok(()),
         }
@@ -167,9 +170,11 @@ impl<W: Write> Printer<W> {
                 widths[1] = widths[1].max(column([&*key].into_iter()));
                 row(out, *widths, cells)
             }
-            Printer::Csv { out, fields } => {
+            Printer::Csv { out, row, fields } => {
                 let values = decided.values(event, key);
-                out.write_record(values.iter().take(*fields).map(Value::csv)).map_err(io_error)
+                row.clear();
+                csv::row(row, values.iter().take(*fields).map(Value::csv));
+                out.write_all(row.as_bytes())
             }
             Printer::Jsonl { out, fields } => {
                 let values = decided.values(event, key);
@@ -185,8 +190,9 @@ impl<W: Write> Printer<W> {
     /// Flushes the output.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         match self {
-            Printer::Table { out, .. } | Printer::Jsonl { out, .. } => out.flush(),
-            Printer::Csv { out, .. } => out.flush(),
+            Printer::Table { out, .. } | Printer::Csv { out, .. } | Printer::Jsonl { out, .. } => {
+                out.flush()
+            }
         }
     }
 }
@@ -215,13 +221,5 @@ fn rounded(wait: Span) -> String {
     match wait.secs() {
         seconds if seconds < 60.0 => format!("{}s", short(seconds)),
         seconds => Span::from_secs(seconds.ceil()).unwrap_or(wait).to_string(),
-    }
-}
-
-/// The error of the output itself, which the `csv` crate wraps.
-fn io_error(error: csv::Error) -> io::Error {
-    match error.into_kind() {
-        csv::ErrorKind::Io(error) => error,
-        other => io::Error::other(format!("{other:?}")),
     }
 }

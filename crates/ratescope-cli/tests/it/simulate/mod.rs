@@ -100,6 +100,31 @@ time,key,cost,limiter,allowed,wait,retry_after,level,limit,decided_by,decided_ke
     assert_eq!(text(&output.stderr), summary);
 }
 
+/// Texts of strangers are no formulas for a spreadsheet, and nothing that a terminal obeys. Numbers stay numbers.
+#[test]
+fn csv_is_harmless() {
+    let keys = ["=1+1", "+1", "-1", "@a", " =1", "a\u{1b}[31m", "a\u{202e}b", "a=b", "\u{ff1d}1"];
+    let lines: String = keys.iter().map(|key| format!("-1,{key}\n")).collect();
+    let output = simulate(
+        &["gcra 10/1m per key", "--format", "csv", "--key", "key"],
+        &format!("time,key\n{lines}"),
+    );
+    let found: Vec<&str> = text(&output.stdout).lines().skip(1).collect();
+    let wanted =
+        ["'=1+1", "'+1", "'-1", "'@a", "'=1", "a\\u001b[31m", "a\\u202eb", "a=b", "'\u{ff1d}1"];
+    for (line, key) in found.iter().zip(wanted) {
+        assert!(line.starts_with(&format!("-1,{key},1,gcra")), "{line}");
+    }
+    assert_eq!(found.len(), wanted.len());
+    // JSON may have a line end in a text.
+    let log = "{\"ts\":1,\"ip\":\"192.0.2.7\",\"user\":\"a\\nb\\t=1\"}\n";
+    let args = ["gcra 10/1m per user", "--format", "csv", "--key", "user"];
+    let output = simulate(&args, log);
+    let rows: Vec<&str> = text(&output.stdout).lines().skip(1).collect();
+    assert_eq!(rows.len(), 1);
+    assert!(rows[0].starts_with("1,a\\u000ab\\u0009=1,1,"), "{rows:?}");
+}
+
 #[test]
 fn the_table_is_for_reading() {
     let output = simulate(&["exim 2/1m strict", "fixed-window 1/1m"], "time\n0\n0.5\n1\n");
