@@ -10,7 +10,7 @@ libfuzzer_sys::fuzz_target!(|line: &str| {
         return;
     }
     let log = format!("{{\"ts\":0}}\n{line}\n");
-    let options = Options { format: Some(Format::Json), ..Options::default() };
+    let options = Options { format: Some(Format::JSON), ..Options::default() };
     let Ok(Some(shape)) = recognize(log.as_bytes(), true, &options) else {
         panic!("the first line is right");
     };

@@ -48,7 +48,8 @@ use std::str::FromStr;
 /// The output has one line for each event and limiter, in the order of time, and a summary on standard error. In csv
 /// and jsonl, times are in seconds, for a log since 1970, and retry_after is "never" if waiting does not help. The key
 /// is made of the fields of --key. The level is what the limiter compared with its limit. With several limits, level
-/// and limit are those of the limit that decided; decided_by is this limit, and decided_key its key.
+/// and limit are those of the limit that decided; decided_by is this limit, and decided_key its key. In csv, a text
+/// that a spreadsheet would take for a formula begins with a ', and control characters are escaped as in jsonl.
 ///
 /// With --rules, the rules of a file decide, beside the limiters if there are any. Each decision has a
 /// remark: "softly", and which shadows would refuse. The columns are the fields of the rules; a column
@@ -155,7 +156,7 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     }
     let mut logs = Logs::open(logs, &options)?;
     let log = &mut logs.log;
-    let is_csv = log.shape().format() == Format::Csv;
+    let is_csv = log.shape().format() == Format::CSV;
     if is_csv {
         log.be_strict();
     }

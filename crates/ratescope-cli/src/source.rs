@@ -151,7 +151,7 @@ impl LogArgs {
 
     /// Warns of an option that has no effect on a log of this shape.
     pub(crate) fn warn(&self, shape: &LogShape) {
-        if !self.aliases.is_empty() && !matches!(shape.format(), Format::Json | Format::Csv) {
+        if !self.aliases.is_empty() && !shape.takes_aliases() {
             terminal::say(&format!(
                 "note: --field is for json and csv, so it has no effect on {shape}"
             ));

@@ -20,18 +20,76 @@
 //!
 //! Source: Apache HTTP Server, "Log Files" and mod_log_config; nginx, ngx_http_log_module.
 
+use super::counts::Reason;
 use super::eight;
-use super::format::{Guess, LogForm, LogShape, Reason};
+use super::format::Format;
 use super::forwarded;
+use super::instant::Instant;
 use super::names::Standard;
 use super::number;
-use super::stamp::{Instant, Stamps};
+use super::options::Options;
+use super::record::Values;
+use super::shape::{FirstLine, FormatRow, Guess, LogFormat, LogShape, OnEvent, Parser};
+use super::stamp::Stamps;
+use super::wrap::{Envelope, Wrapper};
 use memchr::memchr;
 use ratescope::address;
 
+impl Format {
+    /// Common and Combined Log Format.
+    pub const COMBINED: Format = Format("combined");
+}
+
+pub(super) static ROW: FormatRow = FormatRow {
+    servers: &["nginx", "apache", "lighttpd", "varnish", "traefik"],
+    ..FormatRow::new(Format::COMBINED, &["requests"], guess)
+};
+
+impl LogFormat for Beside {
+    fn variant(&self) -> &str {
+        match self {
+            Beside::Shown => "shown",
+            Beside::Host => "host",
+            Beside::Before => "before",
+            Beside::After => "after",
+        }
+    }
+
+    fn open(&self, shape: &LogShape, _: &Options) -> Box<dyn Parser> {
+        Box::new(Written { beside: *self, many_peers: shape.many_peers })
+    }
+
+    fn is_divisible(&self, _: &[Wrapper]) -> bool {
+        true
+    }
+
+    /// Some lines of another program may fit by chance.
+    fn least(&self, is_said: bool) -> Option<(u32, u32)> {
+        (!is_said).then_some((1, 20))
+    }
+
+    fn fits(&self, line: &str, _: &Options, _: Option<Instant>) -> bool {
+        of_form(line, *self).is_some()
+    }
+}
+
+impl Parser for Written {
+    fn read(
+        &mut self,
+        line: &str,
+        _: &Envelope<'_>,
+        stamps: &mut Stamps,
+        on_event: &mut OnEvent<'_>,
+    ) -> Result<bool, Reason> {
+        let (instant, clf) = read(line, *self, stamps).ok_or_else(|| problem(line))?;
+        on_event(instant, &clf);
+        Ok(true)
+    }
+}
+
 /// The parts of a line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clf<'a> {
+struct Clf<'a> {
     /// The columns beside the address; empty if there are none.
     leading: &'a str,
     /// The first of these columns is the host, even if it is an address.
@@ -65,7 +123,7 @@ const FIELDS: [&str; 12] = [
 
 /// The place of a column beside the address, as the first lines of the log show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Beside {
+enum Beside {
     /// Before the address, in lines that themselves show it.
     #[default]
     Shown,
@@ -79,14 +137,15 @@ pub(super) enum Beside {
 
 /// Properties of the whole log, as its first lines show them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Written {
-    pub(super) beside: Beside,
+struct Written {
+    beside: Beside,
     /// There are many internal peers, which are then clients, not proxies.
-    pub(super) many_peers: bool,
+    many_peers: bool,
 }
 
 /// How the line can be read, the likeliest form first.
-pub(super) fn guess(line: &str) -> Result<Vec<Guess>, Reason> {
+fn guess(line: &mut FirstLine<'_>) -> Result<Vec<Guess>, Reason> {
+    let line = line.text;
     let mut found = Vec::new();
     for beside in [Beside::Shown, Beside::Host, Beside::Before, Beside::After] {
         let Some(clf) = of_form(line, beside) else { continue };
@@ -108,24 +167,11 @@ pub(super) fn guess(line: &str) -> Result<Vec<Guess>, Reason> {
             "referer" | "agent" => !common,
             _ => true,
         };
-        let address = address::parse(clf.peer);
-        let points = match address {
-            Some(_) if beside == Beside::Host => clf.points_of_host(),
-            // Only a log that names its hosts has names here.
-            None if beside == Beside::Host && clf.points_of_host() == Guess::PROOF => {
-                if clf.peer == "-" { Guess::OTHER } else { Guess::GUESSED }
-            }
-            Some(_) if clf.shows(beside) => Guess::PROOF,
-            Some(_) if beside != Beside::Shown => Guess::GUESSED,
-            Some(_) => Guess::CLIENT,
-            None if clf.peer == "-" => Guess::OTHER,
-            None => Guess::NAME,
-        };
         let fields = FIELDS.into_iter().filter(known);
-        let shape = LogShape::with(LogForm::Combined(beside), &format!("{name}{column}"), fields);
-        let internal = address.filter(|address| address::is_internal(*address));
+        let shape = LogShape::with(&ROW, beside, &format!("{name}{column}"), fields);
+        let internal = address::parse(clf.peer).filter(|address| address::is_internal(*address));
         let peer = internal.map(|_| clf.peer.to_owned());
-        found.push(Guess { peer, ..Guess::new(shape, points) });
+        found.push(Guess { peer, ..Guess::new(shape, clf.points(beside)) });
     }
     if found.is_empty() {
         // The log may begin in the middle of a line, so this line does not decide.
@@ -135,8 +181,13 @@ pub(super) fn guess(line: &str) -> Result<Vec<Guess>, Reason> {
     }
 }
 
+/// Tells whether a line is of the format, by itself.
+pub(super) fn is_clf(line: &str) -> bool {
+    of_form(line, Beside::Shown).is_some()
+}
+
 /// A line that stands alone, if it has this form.
-pub(super) fn of_form(line: &str, beside: Beside) -> Option<Clf<'_>> {
+fn of_form(line: &str, beside: Beside) -> Option<Clf<'_>> {
     let written = Written { beside, many_peers: false };
     read(line, written, &mut Stamps::default()).map(|(_, clf)| clf)
 }
@@ -144,11 +195,7 @@ pub(super) fn of_form(line: &str, beside: Beside) -> Option<Clf<'_>> {
 /// The event of a line; `None` if the line cannot be read. Inlined, since returning the event through memory
 /// costs a third of the time of reading it.
 #[inline(always)]
-pub(super) fn read<'a>(
-    line: &'a str,
-    form: Written,
-    stamps: &mut Stamps,
-) -> Option<(Instant, Clf<'a>)> {
+fn read<'a>(line: &'a str, form: Written, stamps: &mut Stamps) -> Option<(Instant, Clf<'a>)> {
     let ((leading, peer, user), stamp, rest) = match form.beside {
         Beside::Shown => parts(line)?,
         beside => any_parts(line, beside)?,
@@ -193,7 +240,7 @@ fn seconds(stamp: &str) -> Option<Instant> {
 
 /// Why a line cannot be read.
 #[cold]
-pub(super) fn problem(line: &str) -> Reason {
+fn problem(line: &str) -> Reason {
     let Some(((leading, peer, _), stamp, rest)) = parts(line) else {
         let has_time = line.find("] \"").is_some_and(|end| line[..end].contains(" ["));
         return if has_time {
@@ -431,9 +478,9 @@ fn number(text: &str) -> Option<(&str, &str)> {
     (end > 0 && (rest.is_empty() || rest.starts_with(' '))).then_some((number, rest))
 }
 
-impl<'a> Clf<'a> {
+impl Values for Clf<'_> {
     #[inline]
-    pub(super) fn value(&self, name: &str) -> Option<&'a str> {
+    fn value(&self, name: &str) -> Option<&str> {
         let value = match name {
             "ip" if self.leading.is_empty() => self.peer,
             "ip" => self.client(),
@@ -444,7 +491,7 @@ impl<'a> Clf<'a> {
         present(value)
     }
 
-    pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
+    fn standard(&self, standard: Standard) -> Option<&str> {
         present(match standard {
             Standard::Ip => return self.value("ip"),
             Standard::User => after_id(self.user),
@@ -461,12 +508,12 @@ impl<'a> Clf<'a> {
         })
     }
 
-    /// The path of the request, as [`plain_path`](super::request::plain_path) finds it.
-    #[inline]
-    pub(super) fn plain_path(&self) -> Option<&'a str> {
+    fn plain_path(&self) -> Option<&str> {
         super::request::plain_path(self.request)
     }
+}
 
+impl<'a> Clf<'a> {
     /// The client of a line with columns beside the address.
     fn client(&self) -> &'a str {
         let (_, list) = self.columns();
@@ -474,19 +521,23 @@ impl<'a> Clf<'a> {
         client.unwrap_or(self.peer)
     }
 
-    /// The line proves that a column is an X-Forwarded-For if that is empty, or has several addresses.
-    fn shows(&self, beside: Beside) -> bool {
-        let (_, list) = self.columns();
-        (list == "-" || forwarded::is_list(list)) && beside != Beside::Shown
-    }
-
-    /// The weight of a line in which a column of hosts may come before the client. Its name is a proof, but an address
-    /// there may as well be an X-Forwarded-For.
-    fn points_of_host(&self) -> u32 {
-        match self.columns().0 {
-            "" => Guess::CLIENT,
-            host if host != "-" && is_host(host) => Guess::PROOF,
-            _ => Guess::OTHER,
+    /// The weight of the line as evidence for this form.
+    fn points(&self, beside: Beside) -> u32 {
+        let (host, list) = self.columns();
+        let is_address = address::is_address(self.peer);
+        match beside {
+            Beside::Host if host.is_empty() => Guess::CLIENT,
+            // An address in place of a host may as well be an X-Forwarded-For.
+            Beside::Host if host == "-" || !is_host(host) => Guess::OTHER,
+            _ if self.peer == "-" => Guess::OTHER,
+            // Only a log that names its hosts has two names.
+            Beside::Host if !is_address => Guess::GUESSED,
+            Beside::Host => Guess::PROOF,
+            _ if !is_address => Guess::NAME,
+            Beside::Shown => Guess::CLIENT,
+            // An X-Forwarded-For may be empty, or have several addresses.
+            _ if list == "-" || forwarded::is_list(list) => Guess::PROOF,
+            _ => Guess::GUESSED,
         }
     }
 

@@ -11,33 +11,80 @@
 //! field that a limit can count by. Source: RFC 4180, except that a record is one line, so that errors can
 //! name the line.
 
-use super::format::{LogForm, LogShape, Reason};
+use super::counts::Reason;
+use super::format::Format;
+use super::instant::Instant;
 use super::names::{Alias, Standard, classify};
 use super::number;
-use super::stamp::{Instant, Stamps};
+use super::options::Options;
+use super::shape::{FormatRow, LogFormat, LogShape, OnEvent, Parser, pass};
+use super::stamp::Stamps;
 use super::table::{Best, Excerpt, Named, Places, Table};
+use super::wrap::Envelope;
 use csv_core::{ReadRecordResult, Reader};
 use memchr::{memchr, memchr_iter};
 use ratescope::time::Time;
 use std::collections::HashSet;
 
+impl Format {
+    /// Comma-separated values.
+    pub const CSV: Format = Format("csv");
+}
+
+pub(super) static ROW: FormatRow = FormatRow {
+    takes_aliases: true,
+    is_in_order: true,
+    header: Some(shape),
+    ..FormatRow::new(Format::CSV, &["events"], |_| Ok(Vec::new()))
+};
+
 /// The column of the cost by default.
-pub(super) const COST: &str = "cost";
+const COST: &str = "cost";
+
+/// The column of the key by default.
+const KEY: &str = "key";
 
 /// The shape of a log with the header `line`, its first line that is not empty.
-pub(super) fn guess(line: &str, aliases: &[Alias]) -> Result<LogShape, Reason> {
-    let columns = Header::of(line, aliases)?.ok_or("the header is missing")?;
+fn shape(line: &str, options: &Options) -> Result<LogShape, Reason> {
+    let columns = Header::of(line, &options.aliases)?.ok_or("the header is missing")?;
     let time = columns.places.get(Standard::Time).map(usize::from);
     let field =
         |(i, name): (usize, &String)| (Some(i) != time && name != COST).then(|| name.clone());
     let fields = columns.names.iter().enumerate().filter_map(field).collect();
     let fields = columns.places.fields(fields);
-    Ok(LogShape::new(LogForm::Csv(columns), "CSV".to_owned(), Some(fields)))
+    Ok(LogShape::new(&ROW, columns, "CSV".to_owned(), Some(fields)))
+}
+
+impl LogFormat for Header {
+    fn open(&self, _: &LogShape, _: &Options) -> Box<dyn Parser> {
+        Box::new(Rows { columns: self.clone(), ..Rows::default() })
+    }
+
+    fn key(&self) -> &'static str {
+        let time = self.places.get(Standard::Time).and_then(|at| self.names.get(usize::from(at)));
+        if self.has(KEY) && time.is_none_or(|time| time != KEY) { KEY } else { "all" }
+    }
+
+    fn cost(&self) -> Option<&'static str> {
+        self.has(COST).then_some(COST)
+    }
+}
+
+impl Parser for Rows {
+    fn read(
+        &mut self,
+        line: &str,
+        _: &Envelope<'_>,
+        stamps: &mut Stamps,
+        on_event: &mut OnEvent<'_>,
+    ) -> Result<bool, Reason> {
+        Ok(pass(self.read(line, stamps)?, on_event))
+    }
 }
 
 /// The names of the columns, and the standard fields among them.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Header {
+struct Header {
     names: Vec<String>,
     places: Places,
 }
@@ -45,7 +92,7 @@ pub(super) struct Header {
 impl Header {
     /// The columns of a header; `None` if the line is empty.
     fn of(line: &str, aliases: &[Alias]) -> Result<Option<Self>, Reason> {
-        let mut csv = Csv::default();
+        let mut csv = Rows::default();
         csv.split(line)?;
         let names: Vec<String> =
             csv.values.iter().map(|value| value.text(line, &csv.made).to_owned()).collect();
@@ -71,34 +118,30 @@ impl Header {
         }
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    fn has(&self, name: &str) -> bool {
         self.names.iter().any(|known| known == name)
     }
 }
 
 /// Reads lines, reusing its memory.
 #[derive(Debug, Default)]
-pub(super) struct Csv {
+struct Rows {
     columns: Header,
     values: Vec<Excerpt>,
     made: String,
     splitter: Option<Box<Splitter>>,
 }
 
-impl Csv {
-    pub(super) fn new(columns: Header) -> Self {
-        Csv { columns, ..Csv::default() }
-    }
-
+impl Rows {
     /// The event of a line; `None` if the line is empty, or is the header, which may begin each file of a log. Fields
     /// may be missing at the end.
-    pub(super) fn read<'a>(
+    fn read<'a>(
         &'a mut self,
         line: &'a str,
         stamps: &mut Stamps,
     ) -> Result<Option<(Instant, Table<'a>)>, Reason> {
         self.split(line)?;
-        let Csv { columns: Header { names, places, .. }, values, made, .. } = self;
+        let Rows { columns: Header { names, places, .. }, values, made, .. } = self;
         let is_header = values.iter().map(|value| value.text(line, made)).eq(names.iter());
         if is_header || values.iter().all(|value| value.len() == 0) {
             return Ok(None);
@@ -110,7 +153,7 @@ impl Csv {
         }
         let names = Named::Header(names);
         let table = Table { line, made, names, values, places };
-        let time = time_of(table.standard(Standard::Time).unwrap_or(""), stamps)?;
+        let time = time_of(table.of(Standard::Time).unwrap_or(""), stamps)?;
         Ok(Some((time, table)))
     }
 

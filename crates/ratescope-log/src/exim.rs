@@ -18,13 +18,59 @@
 //!
 //! Source: the Exim specification, chapter "Log files".
 
-use super::format::{Guess, LogForm, LogShape, Reason};
-use super::logins;
-use super::stamp::{Instant, Stamps};
+use super::counts::Reason;
+use super::filter::Filter;
+use super::format::Format;
+use super::forwarded::is_client;
+use super::instant::Instant;
+use super::options::Options;
+use super::record::Values;
+use super::shape::{FirstLine, FormatRow, Guess, LogFormat, LogShape, OnEvent, Parser, pass};
+use super::stamp::Stamps;
+use super::wrap::Envelope;
 
-/// The lines that are events.
+impl Format {
+    /// Exim's main log or reject log.
+    pub const EXIM: Format = Format("exim");
+}
+
+pub(super) static ROW: FormatRow =
+    FormatRow { ..FormatRow::new(Format::EXIM, &["mails", "refusals", "failed logins"], guess) };
+
+impl LogFormat for Events {
+    fn variant(&self) -> &str {
+        match self {
+            Events::Arrivals => "arrivals",
+            Events::Refusals => "refusals",
+            Events::Logins => "logins",
+        }
+    }
+
+    fn open(&self, _: &LogShape, _: &Options) -> Box<dyn Parser> {
+        Box::new(*self)
+    }
+
+    fn noun(&self, _: &Filter) -> usize {
+        *self as usize
+    }
+}
+
+impl Parser for Events {
+    fn read(
+        &mut self,
+        line: &str,
+        around: &Envelope<'_>,
+        stamps: &mut Stamps,
+        on_event: &mut OnEvent<'_>,
+    ) -> Result<bool, Reason> {
+        let outer = around.instant(stamps);
+        Ok(pass(read(line, outer, stamps, *self)?, on_event))
+    }
+}
+
+/// The lines that are events, in the order of their nouns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Events {
+enum Events {
     /// Mails that arrive.
     Arrivals,
     /// Refusals, as in the reject log.
@@ -35,7 +81,7 @@ pub(super) enum Events {
 
 /// The fields of an arrival, a refusal or a failed login.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct EximLine<'a> {
+struct EximLine<'a> {
     id: &'a str,
     sender: &'a str,
     host: &'a str,
@@ -50,20 +96,24 @@ pub(super) struct EximLine<'a> {
 }
 
 /// The name of the field with the accepted recipients of a mail.
-pub(super) const RECIPIENTS: &str = "recipients";
+const RECIPIENTS: &str = "recipients";
 
 const FIELDS: [&str; 10] =
     ["ip", "host", "helo", "sender", "auth", "user", "bytes", "protocol", "id", RECIPIENTS];
 
 /// Recognizes a line by the id of a message, or else by the refusal of a host. A date and a time alone are not enough,
 /// since many programs write them.
-pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Reason> {
+fn guess(line: &mut FirstLine<'_>) -> Result<Vec<Guess>, Reason> {
+    one(line.text, line.outer()).map(|guess| vec![guess])
+}
+
+fn one(line: &str, outer: Option<Instant>) -> Result<Guess, Reason> {
     let Some((_, rest)) = time_of(line, outer, &mut Stamps::default()) else {
         return Err("no line begins with a date and a time".into());
     };
     let shape = |events, about, has_recipients| {
         let fields = FIELDS.into_iter().filter(|name| has_recipients || *name != RECIPIENTS);
-        LogShape::with(LogForm::Exim(events), about, fields)
+        LogShape::with(&ROW, events, about, fields)
     };
     let Some((id, arrow, rest)) = message(rest) else {
         if login(rest).is_some() {
@@ -82,7 +132,7 @@ pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Reason>
 }
 
 /// The event of a line; `None` if the line has no such event. `outer` is the time for a line without a time.
-pub(super) fn read<'a>(
+fn read<'a>(
     line: &'a str,
     outer: Option<Instant>,
     stamps: &mut Stamps,
@@ -164,8 +214,26 @@ fn refusal(text: &str) -> Option<EximLine<'_>> {
 
 /// Reads a failed login.
 fn login(text: &str) -> Option<EximLine<'_>> {
-    let failure = logins::of_exim(text)?;
-    Some(EximLine { ip: failure.ip?, auth: failure.user, ..EximLine::default() })
+    let (ip, user) = failed_login(text)?;
+    Some(EximLine { ip: ip?, auth: user, ..EximLine::default() })
+}
+
+/// The client, if it is known, and the user of a failed login: `login authenticator failed for mx.example.org (helo)
+/// [192.0.2.7]:4567: 535 Incorrect authentication data (set_id=ann)`. The HELO may look like an address, so the last
+/// address before the next field counts.
+pub(super) fn failed_login(message: &str) -> Option<(Option<&str>, &str)> {
+    let (name, rest) = message.split_once(" authenticator failed for ")?;
+    let (client, said) = rest.split_once(": 535 Incorrect authentication data")?;
+    let name = name.rsplit(' ').next().unwrap_or(name);
+    if name.is_empty()
+        || !name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
+    {
+        return None;
+    }
+    let (_, _, ip, _) = host(client.strip_prefix("H=").unwrap_or(client));
+    let user = said.split_once("(set_id=").and_then(|(_, user)| user.rsplit_once(')'));
+    let ip = Some(ip).filter(|ip| !ip.is_empty() && is_client(ip));
+    Some((ip, user.map_or("", |(user, _)| user)))
 }
 
 /// Reads the fields of an arrival, up to the subject: the sender chose what follows. `None` if the text is
@@ -225,7 +293,7 @@ fn end_of_word(text: &str) -> usize {
 ///
 /// If Exim is configured to accept any helo, it may contain spaces and brackets. So the last address before the next
 /// field counts, of those at the beginning, after a name or after a closing parenthesis.
-pub(super) fn host(text: &str) -> (&str, &str, &str, &str) {
+fn host(text: &str) -> (&str, &str, &str, &str) {
     let word = |text: &'_ str| text.find(' ').unwrap_or(text.len());
     let mut name = "";
     let mut from = 0;
@@ -283,7 +351,7 @@ impl<'a> EximLine<'a> {
     }
 
     /// The number of recipients; 1 if they are not in the line.
-    pub(super) fn recipients(&self) -> f64 {
+    fn recipients(&self) -> f64 {
         let mut list = recipients(self.tail);
         let mut count = 0.0;
         while !list.is_empty() {
@@ -292,8 +360,10 @@ impl<'a> EximLine<'a> {
         }
         f64::max(count, 1.0)
     }
+}
 
-    pub(super) fn value(&self, name: &str) -> Option<&'a str> {
+impl Values for EximLine<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
         let value = match name {
             "ip" => self.ip,
             "host" => self.host,
@@ -310,5 +380,9 @@ impl<'a> EximLine<'a> {
             _ => "",
         };
         (!value.is_empty()).then_some(value)
+    }
+
+    fn members(&self, name: &str) -> Option<f64> {
+        (name == RECIPIENTS).then(|| self.recipients())
     }
 }

@@ -5,21 +5,19 @@
 //! So a column before an address or a time ends only where an address or a time follows. If clients choose the text of
 //! the column, and an address could follow in several places, the line is not read.
 
-mod guess;
-mod known;
+mod header;
 mod notation;
 mod split;
 
-pub use guess::Proposal;
-pub(super) use guess::{guess, guessed, reads};
-pub(super) use known::last_header;
+pub(super) use header::{last_header, of_header};
 
-use super::format::Reason;
+use super::counts::Reason;
 use super::forwarded;
+use super::instant::Instant;
 use super::names::{Class, Standard, classify};
-use super::stamp::{Instant, Stamps};
+use super::stamp::Stamps;
 use super::strftime::Strftime;
-use super::table::{Best, Excerpt, Named, Places, Table};
+use super::table::{Best, Excerpt, Places};
 use core::fmt;
 use ratescope::address::is_address;
 use ratescope::internal::shown;
@@ -44,21 +42,21 @@ use std::sync::Arc;
 pub struct Layout {
     /// The notation as it was written.
     text: String,
-    about: String,
+    pub(super) about: String,
     parts: Vec<Part>,
-    names: Vec<String>,
-    places: Places,
+    pub(super) names: Vec<String>,
+    pub(super) places: Places,
     /// The X-Forwarded-For with the client, if it is beside the peer's address or if no column has an address.
-    behind: Option<Behind>,
+    pub(super) behind: Option<Behind>,
     /// The last column has no spaces, nor a column before an address unless clients choose its text. A line
     /// with more columns is then not read.
-    is_exact: bool,
+    pub(super) is_exact: bool,
     /// The text between the columns of a header `#Fields`. Lines that begin with `#` are then remarks, and each header
     /// is for the lines up to the next.
     pub(super) between: Option<&'static str>,
-    certainty: Certainty,
+    pub(super) certainty: Certainty,
     /// The columns of other lines of the same log.
-    other: Option<Arc<Layout>>,
+    pub(super) other: Option<Arc<Layout>>,
 }
 
 /// How certainly a log has a layout that reads its first lines.
@@ -74,7 +72,7 @@ pub(super) enum Certainty {
 
 /// The indices of the columns with the client of a proxy.
 #[derive(Clone, Copy, Debug)]
-struct Behind {
+pub(super) struct Behind {
     list: u16,
     /// `None` if the peer is the last of the list.
     peer: Option<u16>,
@@ -82,7 +80,7 @@ struct Behind {
 
 impl Behind {
     /// The list of a line, and its peer.
-    fn of<'a>(self, line: &'a str, values: &[Excerpt]) -> (&'a str, Option<&'a str>) {
+    pub(super) fn of<'a>(self, line: &'a str, values: &[Excerpt]) -> (&'a str, Option<&'a str>) {
         let text = |place: u16| values.get(usize::from(place)).map(|value| value.text(line, ""));
         (text(self.list).unwrap_or(""), self.peer.and_then(text))
     }
@@ -156,7 +154,7 @@ impl fmt::Display for Layout {
 
 impl Layout {
     /// A layout of at most [`COLUMNS`] columns with the text before each, and of the text `end` after the last.
-    fn new(text: &str, columns: Vec<(String, String)>, end: String) -> Self {
+    pub(super) fn new(text: &str, columns: Vec<(String, String)>, end: String) -> Self {
         let mut parts = Vec::new();
         let mut names = Vec::new();
         let mut best = Best::default();
@@ -205,12 +203,13 @@ impl Layout {
         }
     }
 
-    fn called(self, about: &str) -> Self {
+    pub(super) fn called(self, about: &str) -> Self {
         Layout { about: about.to_owned(), ..self }
     }
 
-    pub(super) fn certainty(&self) -> Certainty {
-        self.certainty
+    /// The notation as it was written.
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 
     pub(super) fn has_time(&self) -> bool {
@@ -218,8 +217,36 @@ impl Layout {
     }
 
     /// The names of the columns, and the standard fields found in them.
-    fn fields(&self) -> Vec<String> {
+    pub(super) fn fields(&self) -> Vec<String> {
         self.places.fields(self.names.clone())
+    }
+
+    /// Finds the columns of a line and its client, and returns its time.
+    pub(super) fn split(
+        &self,
+        line: &str,
+        stamps: &mut Stamps,
+        many_peers: bool,
+        values: &mut Vec<Excerpt>,
+    ) -> Result<Option<Instant>, Reason> {
+        values.clear();
+        let time = Split::new(self, line, stamps).all(values)?;
+        if let Some(behind) = self.behind {
+            let (list, peer) = behind.of(line, values);
+            let client = if many_peers {
+                peer.or(Some(forwarded::last(list).1)).filter(|text| is_address(text))
+            } else {
+                forwarded::client(list, peer)
+            };
+            values.push(client.map_or(Excerpt::EMPTY, |client| Excerpt::of_part(line, client)));
+        }
+        let ip = self.places.get(Standard::Ip).and_then(|place| values.get(usize::from(place)));
+        let ip = ip.map_or("", |ip| ip.text(line, ""));
+        if ip.is_empty() || forwarded::are_clients(ip) {
+            Ok(time)
+        } else {
+            Err(format!("not a client: {}", shown(ip, 20)).into())
+        }
     }
 }
 
@@ -230,79 +257,4 @@ fn is_free(name: &str, class: Option<Class>) -> bool {
     matches!(class, Some((Agent | Forwarded | Host | Path | Referer | Request | User, _)))
         || ["http_", "cookie_", "arg_"].iter().any(|begin| name.starts_with(begin))
         || is_guessed
-}
-
-/// Reads lines, reusing its memory.
-#[derive(Debug)]
-pub(super) struct Rows {
-    /// The columns of the next line.
-    pub(super) layout: Arc<Layout>,
-    /// Internal peers are clients, not proxies.
-    pub(super) many_peers: bool,
-    values: Vec<Excerpt>,
-}
-
-impl Rows {
-    pub(super) fn new(layout: Arc<Layout>) -> Self {
-        Rows { layout, many_peers: false, values: Vec::new() }
-    }
-
-    /// The event of a line, with the time `outer` if no column has one; `None` for a remark.
-    pub(super) fn read<'a>(
-        &'a mut self,
-        line: &'a str,
-        stamps: &mut Stamps,
-        outer: Option<Instant>,
-    ) -> Result<Option<(Instant, Table<'a>)>, Reason> {
-        let Rows { layout, many_peers, values } = self;
-        if let Some(between) = layout.between.filter(|_| line.starts_with('#')) {
-            if let Some(named) = known::of_header(line, between) {
-                *layout = named;
-            }
-            return Ok(None);
-        }
-        let first = split(layout, line, stamps, *many_peers, values);
-        let (layout, time) = match (first, &layout.other) {
-            (Ok(time), _) => (&*layout, time),
-            (Err(problem), Some(other)) => {
-                let time = split(other, line, stamps, *many_peers, values);
-                (other, time.map_err(|_| problem)?)
-            }
-            (Err(problem), None) => return Err(problem),
-        };
-        let names = Named::Header(&layout.names);
-        let table = Table { line, made: "", names, values, places: &layout.places };
-        match time.or(outer) {
-            Some(instant) => Ok(Some((instant, table))),
-            None => Err("no column has a time".into()),
-        }
-    }
-}
-
-/// Finds the columns of a line and its client, and returns its time.
-fn split(
-    layout: &Layout,
-    line: &str,
-    stamps: &mut Stamps,
-    many_peers: bool,
-    values: &mut Vec<Excerpt>,
-) -> Result<Option<Instant>, Reason> {
-    values.clear();
-    let time = Split::new(layout, line, stamps).all(values)?;
-    if let Some(behind) = layout.behind {
-        let (list, peer) = behind.of(line, values);
-        let client = if many_peers {
-            peer.or(Some(forwarded::last(list).1)).filter(|text| is_address(text))
-        } else {
-            forwarded::client(list, peer)
-        };
-        values.push(client.map_or(Excerpt::EMPTY, |client| Excerpt::of_part(line, client)));
-    }
-    let ip = layout.places.get(Standard::Ip).and_then(|place| values.get(usize::from(place)));
-    let ip = ip.map_or("", |ip| ip.text(line, ""));
-    if ip.is_empty() || forwarded::are_clients(ip) {
-        Ok(time)
-    } else {
-        Err(format!("not a client: {}", shown(ip, 20)).into())
-    }
 }

@@ -7,6 +7,9 @@ use memchr::{memchr_iter, memrchr};
 /// The most bytes of a line. A longer line is skipped, since all of it would have to be kept in memory.
 pub const LONGEST: usize = 1 << 20;
 
+/// The most bytes of a log by which it is recognized.
+pub const HEAD: usize = 1 << 16;
+
 /// Splits chunks into lines.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
@@ -110,6 +113,11 @@ pub(super) fn bare(line: &str) -> &str {
     let line = if line.starts_with('\0') { line.trim_start_matches('\0') } else { line };
     let line = line.strip_prefix('\u{feff}').unwrap_or(line);
     line.strip_suffix('\r').unwrap_or(line)
+}
+
+/// The lines of a text that are not blank.
+pub(super) fn nonblank(text: &str) -> impl Iterator<Item = &str> {
+    text.split('\n').map(bare).filter(|line| !line.trim().is_empty())
 }
 
 /// The text of lines. Bytes that are not UTF-8 are written like `\xE9`, as servers do, so that different

@@ -21,23 +21,93 @@ mod attempts;
 mod mail;
 mod sshd;
 
-pub(super) use attempts::{Attempts, Connections, LeftOut};
-pub(super) use mail::of_exim;
-
-use super::format::{Guess, LogForm, LogShape, Reason};
+use super::counts::Reason;
+use super::filter::Filter;
+use super::format::Format;
 use super::forwarded::is_client;
-use super::stamp::{Instant, Stamps};
+use super::instant::Instant;
+use super::options::Options;
+use super::record::Values;
+use super::shape::{
+    FirstLine, FirstLines, FormatRow, Guess, LogFormat, LogShape, OnEvent, Parser, pass,
+};
+use super::stamp::Stamps;
 use super::wrap::{Envelope, Wrapper};
+use attempts::{Attempts, Connections, LeftOut};
 use ratescope::address::is_address;
+use std::sync::Arc;
+
+impl Format {
+    /// Messages of syslog.
+    pub const SYSLOG: Format = Format("syslog");
+}
+
+pub(super) static ROW: FormatRow = FormatRow {
+    servers: &["sshd", "postfix", "dovecot", "journal", "rsyslog"],
+    is_messages: true,
+    ..FormatRow::new(Format::SYSLOG, &["failed logins", "messages"], guess)
+};
+
+/// Messages of any programs.
+#[derive(Debug, Default)]
+struct Messages {
+    /// The programs whose other messages about failed logins do not count.
+    left_out: LeftOut,
+}
+
+impl LogFormat for Messages {
+    fn open(&self, _: &LogShape, options: &Options) -> Box<dyn Parser> {
+        Box::new(Logins {
+            wanted: options.filter.messages.clone(),
+            attempts: Attempts::new(self.left_out),
+        })
+    }
+
+    fn noun(&self, filter: &Filter) -> usize {
+        usize::from(!filter.messages.is_empty())
+    }
+
+    /// Whether a message counts may depend on others about the same connection.
+    fn is_divisible(&self, _: &[Wrapper]) -> bool {
+        false
+    }
+
+    fn learned(&self, first: &FirstLines<'_>) -> Option<Arc<dyn LogFormat>> {
+        let mut seen = Connections::default();
+        first.each(&mut |envelope, message| seen.add(envelope, message));
+        Some(Arc::new(Messages { left_out: seen.left_out() }))
+    }
+}
+
+/// Reads messages.
+#[derive(Debug)]
+struct Logins {
+    /// The texts of which a message must contain one; without any, failed logins are wanted.
+    wanted: Vec<String>,
+    attempts: Attempts,
+}
+
+impl Parser for Logins {
+    fn read(
+        &mut self,
+        line: &str,
+        around: &Envelope<'_>,
+        stamps: &mut Stamps,
+        on_event: &mut OnEvent<'_>,
+    ) -> Result<bool, Reason> {
+        let read = read(*around, line, stamps, &self.wanted, &mut self.attempts)?;
+        Ok(pass(read, on_event))
+    }
+}
 
 /// A message, and the fields of its header.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Login<'a> {
+struct Login<'a> {
     envelope: Envelope<'a>,
     failure: Option<Failure<'a>>,
     message: &'a str,
     /// The number of events that the line stands for.
-    pub(super) times: u32,
+    times: u32,
 }
 
 const FIELDS: [&str; 6] = ["ip", "user", "host", "program", "pid", "message"];
@@ -67,12 +137,12 @@ impl Program {
 
 /// The failed logins of a message.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Failure<'a> {
+struct Failure<'a> {
     /// The client; `None` if the program does not know it, or if the client could have forged it.
-    pub(super) ip: Option<&'a str>,
-    pub(super) user: &'a str,
+    ip: Option<&'a str>,
+    user: &'a str,
     /// The number of attempts.
-    pub(super) times: u32,
+    times: u32,
     kind: Kind,
 }
 
@@ -108,12 +178,9 @@ fn at(text: &str) -> &str {
 }
 
 /// Recognizes a line by its header, which is the last of its wrappers.
-pub(super) fn guess(
-    wrappers: &[Wrapper],
-    envelope: Envelope<'_>,
-    message: &str,
-    wanted: &[String],
-) -> Result<Guess, Reason> {
+fn guess(line: &mut FirstLine<'_>) -> Result<Vec<Guess>, Reason> {
+    let FirstLine { text: message, wrappers, envelope, options, .. } = line;
+    let wanted = &options.filter.messages;
     let stamps = &mut Stamps::default();
     let is_header = matches!(wrappers.last(), Some(Wrapper::Syslog | Wrapper::Json));
     if !is_header || envelope.instant(stamps).is_none() {
@@ -122,17 +189,17 @@ pub(super) fn guess(
     if envelope.program.is_empty() {
         return Err("no program before the message".into());
     }
-    let login = read(envelope, message, stamps, wanted, &mut Attempts::default())?;
+    let login = read(**envelope, message, stamps, wanted, &mut Attempts::default())?;
     let points = match login.and_then(|(_, login)| login.ip()).filter(|ip| is_address(ip)) {
         Some(_) => Guess::CLIENT,
         None if Program::from_name(envelope.program).is_some() => Guess::NAME,
         None => Guess::OTHER,
     };
-    Ok(Guess::new(LogShape::with(LogForm::Syslog, "syslog", FIELDS), points))
+    Ok(vec![Guess::new(LogShape::with(&ROW, Messages::default(), "syslog", FIELDS), points)])
 }
 
 /// The event of a message, if it contains one of the texts `wanted` or, without any, if it reports a failed login.
-pub(super) fn read<'a>(
+fn read<'a>(
     envelope: Envelope<'a>,
     message: &'a str,
     stamps: &mut Stamps,
@@ -156,8 +223,8 @@ pub(super) fn read<'a>(
     Ok((times > 0).then_some((instant, Login { envelope, failure, message, times })))
 }
 
-impl<'a> Login<'a> {
-    pub(super) fn value(&self, name: &str) -> Option<&'a str> {
+impl Values for Login<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
         let value = match name {
             "ip" => self.ip()?,
             "user" => self.user()?,
@@ -170,6 +237,12 @@ impl<'a> Login<'a> {
         (!value.is_empty()).then_some(value)
     }
 
+    fn times(&self) -> Option<u32> {
+        Some(self.times)
+    }
+}
+
+impl<'a> Login<'a> {
     fn ip(&self) -> Option<&'a str> {
         match self.failure {
             Some(failure) => failure.ip,

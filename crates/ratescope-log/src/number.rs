@@ -1,6 +1,6 @@
 //! Times that are written as numbers: seconds, milliseconds, microseconds or nanoseconds since the epoch.
 
-use super::stamp::Instant;
+use super::instant::Instant;
 use ratescope::internal::{by_name, digits};
 use ratescope::time::Time;
 

@@ -1,20 +1,20 @@
 //! A log in pieces of whole lines, for one reader or several.
 
-use super::format::LogShape;
-use super::input::Error;
+use super::error::Error;
 use super::layout::{Layout, last_header};
-use super::lines::LONGEST;
+use super::lines::{HEAD, LONGEST};
 use super::options::Options;
 use super::recognize::recognize;
+use super::shape::LogShape;
 use memchr::memrchr;
 use std::io::{self, Read};
 use std::sync::Arc;
 
 /// The number of bytes that are read at once. A piece and its events fit into a processor's second-level cache, and
 /// take so long to read that threads seldom contend. The beginning of a log, by which its format is
-/// [recognized](super::recognize::HEAD), fits into a piece.
+/// [recognized](HEAD), fits into a piece.
 const PIECE: usize = 1 << 17;
-const _: () = assert!(super::recognize::HEAD <= PIECE);
+const _: () = assert!(HEAD <= PIECE);
 
 /// Whole lines of a log. Their memory is reused when the next piece is read into it.
 #[derive(Debug, Default)]
@@ -72,7 +72,7 @@ impl<R: Read> Pieces<R> {
 
     /// A log with a known format.
     pub(super) fn with_shape(shape: LogShape, input: R) -> Self {
-        let layout = shape.layout().cloned().filter(|_| shape.is_divisible());
+        let layout = shape.form.layout().cloned().filter(|_| shape.is_divisible());
         let head = Vec::new();
         let begun = Vec::new();
         Pieces { input, shape, head, begun, layout, ended: false }

@@ -4,28 +4,25 @@
 //! client's address gets the most points. Several lines decide, so a log may begin in the middle of a line or with
 //! other lines, and its beginning may arrive in any pieces.
 
-use super::format::{Format, Guess, LogForm, LogShape, Reason};
-use super::layout::{self, Certainty, Layout};
-use super::lines::{bare, text_of};
-use super::logins::Connections;
+use super::counts::Reason;
+use super::export;
+use super::format::Format;
+use super::formats::FORMATS;
+use super::json;
+use super::layout::Layout;
+use super::lines::{HEAD, bare, nonblank, text_of};
 use super::options::Options;
-use super::stamp::{Instant, Stamps};
+use super::shape::{FirstLine, FirstLines, FormatRow, Guess, Inside, LogShape, PEERS};
+use super::stamp::Stamps;
 use super::unknown::Unknown;
-use super::wrap::{Envelope, Layers, Wrapper, chains};
-use super::{clf, csv, exim, export, json, logins};
+use super::wrap::{Envelope, Layers, Wrapper, chains, inside};
 use std::sync::Arc;
-
-/// The most bytes of a log by which it is recognized.
-pub const HEAD: usize = 1 << 16;
 
 /// How many lines with a client's address are enough to decide.
 const ENOUGH: u32 = 10;
 
 /// The most candidates that are compared, even if every line suggests new ones.
 const MOST: usize = 40;
-
-/// So many different internal peers are the clients of the log.
-pub(super) const PEERS: usize = 5;
 
 /// The first lines whose wrappers are tried for a guess of the columns.
 const FEW: usize = 20;
@@ -62,33 +59,31 @@ pub fn recognize(
     let entries = is_export.then(|| export::lines(text));
     let mut shown = String::new();
     let text = text_of(entries.as_deref().unwrap_or(text), &mut shown);
-    let mut evidence = Evidence { options, candidates: Vec::new(), born: Vec::new() };
+    let mut evidence = Evidence { options, candidates: Vec::new(), headers: Vec::new() };
     let mut count = 0;
     let mut why = None;
-    for line in lines(text) {
+    let mut no_header = None;
+    for line in nonblank(text) {
         count += 1;
-        if count == 1 && wanted(options, Format::Csv) && options.layout.is_none() {
-            match csv::guess(line, &options.aliases) {
+        for header in wanted(options).filter_map(|row| row.header).filter(|_| count == 1) {
+            match header(line, options) {
                 Ok(shape) => return Ok(Some(shape)),
-                Err(problem) => why = Some(problem),
+                Err(problem) => no_header = Some(problem),
             }
         }
-        let problem = evidence.add_line(line);
-        if options.format != Some(Format::Csv) {
-            why = why.filter(|_| count > 1).or(problem);
-        }
+        why = why.or(evidence.add_line(line));
         if evidence.is_enough() {
             break;
         }
     }
-    if options.layout.is_none() && wanted(options, Format::Columns) {
-        evidence.guess_columns(text, count);
-    }
+    evidence.guess_all(text, count);
     if !evidence.is_enough() && !complete {
-        // Only the first line can be the header of CSV, so more lines would not help.
-        let is_csv = options.format == Some(Format::Csv) && count > 0;
-        return if is_csv { Err(unknown(head, count, options, why)) } else { Ok(None) };
+        // Only the first line can be the header of a log, so more lines would not help.
+        if options.format.is_none() || no_header.is_none() {
+            return Ok(None);
+        }
     }
+    let why = no_header.or(why);
     // Among equal candidates the first wins.
     let rank = |candidate: &Candidate| (candidate.clients + candidate.proofs, candidate.points);
     evidence.candidates.sort_by_key(|candidate| core::cmp::Reverse(rank(candidate)));
@@ -99,69 +94,43 @@ pub fn recognize(
     let mut shape = guess.shape;
     shape.is_export = is_export;
     shape.many_peers = peers.len() >= PEERS;
-    if shape.format() == Format::Syslog {
-        let mut seen = Connections::default();
-        let mut layers = Layers::new(&shape.wrappers);
-        for line in lines(text) {
-            if let Some((envelope, message)) = layers.peel(line) {
-                seen.add(envelope, message);
-            }
-        }
-        shape.left_out = seen.left_out();
+    let first = FirstLines { text, wrappers: &shape.wrappers };
+    if let Some(learned) = shape.form.learned(&first) {
+        shape.form = learned;
     }
     Ok(Some(shape))
 }
 
-fn wanted(options: &Options, format: Format) -> bool {
-    options.format.is_none_or(|said| said == format)
+/// The formats that a log with these options may have.
+fn wanted(options: &Options) -> impl Iterator<Item = &'static FormatRow> {
+    let said = options.layout.as_ref().map(|_| Format::COLUMNS).or(options.format);
+    FORMATS.into_iter().filter(move |row| said.is_none_or(|said| said == row.format))
 }
 
-/// Tells whether a format that was not given fits the log. Some lines of another program may fit by chance, so access
-/// logs must fit one line of twenty, a server's layout one of four, and a guessed layout nine of ten.
+/// Tells whether a format fits as many of the lines as it has to.
 fn fits(shape: &LogShape, text: &str, options: &Options) -> bool {
-    let (part, whole) = match &shape.form {
-        _ if options.layout.is_some() => return true,
-        LogForm::Combined(_) if options.format.is_none() => (1, 20),
-        LogForm::Columns(layout) => match layout.certainty() {
-            Certainty::Sure => return true,
-            Certainty::Known => (1, 4),
-            Certainty::Guessed => (9, 10),
-        },
-        _ => return true,
-    };
-    let mut layers = Layers::new(&shape.wrappers);
+    let least = shape.form.least(options.format.is_some());
+    let Some((part, whole)) = least.filter(|_| options.layout.is_none()) else { return true };
     let mut all = 0;
     let mut read = 0;
-    for line in lines(text) {
-        let Some((envelope, inner)) = layers.peel(line) else { continue };
+    inside(text, &shape.wrappers, &mut |envelope, inner| {
         if envelope.program == shape.program {
             let outer = envelope.instant(&mut Stamps::default());
-            let is_read = match &shape.form {
-                LogForm::Combined(beside) => clf::of_form(inner, *beside).is_some(),
-                LogForm::Columns(layout) => layout::reads(layout, inner, options, outer).is_ok(),
-                _ => true,
-            };
             all += 1;
-            read += u32::from(is_read);
+            read += u32::from(shape.form.fits(inner, options, outer));
         }
-    }
+    });
     read * whole >= all * part
 }
 
-/// The lines of a text that are not blank.
-fn lines(text: &str) -> impl Iterator<Item = &str> {
-    text.split('\n').map(bare).filter(|line| !line.trim().is_empty())
-}
-
 fn unknown(head: &[u8], lines: u64, options: &Options, why: Option<Reason>) -> Unknown {
-    let format = options.layout.as_ref().map(|_| Format::Columns).or(options.format);
+    let format = options.layout.as_ref().map(|_| Format::COLUMNS).or(options.format);
     // If the first line begins like JSON, the error says why it is not, even without a given format.
     let mut shown = String::new();
     let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let first = bare(text_of(first, &mut shown));
-    let json = json::guess(first, options, None).err().filter(|_| first.starts_with('{'));
-    let json = json.filter(|_| format.is_none()).map(|why| (Format::Json, why));
-    let why = format.zip(why).or(json);
+    let json = json::why_not(first, options).filter(|_| format.is_none());
+    let why = format.zip(why).or(json.map(|why| (Format::JSON, why)));
     Unknown::new(head, lines, why)
 }
 
@@ -170,7 +139,7 @@ struct Evidence<'a> {
     options: &'a Options,
     candidates: Vec<Candidate>,
     /// The layouts that headers of the log name.
-    born: Vec<Arc<Layout>>,
+    headers: Vec<Arc<Layout>>,
 }
 
 impl Evidence<'_> {
@@ -185,74 +154,54 @@ impl Evidence<'_> {
         for wrappers in chains(line) {
             let mut layers = Layers::new(&wrappers);
             let Some((envelope, inner)) = layers.peel(line) else { continue };
-            for format in Format::ALL {
-                let found = match self.guess(format, &wrappers, envelope, inner) {
-                    Ok(found) => found,
-                    Err(problem) => {
-                        why = why.or(Some(problem).filter(|_| wrappers.is_empty()));
-                        continue;
-                    }
-                };
-                for mut guess in found {
-                    guess.shape.wrappers.clone_from(&wrappers);
-                    envelope.program.clone_into(&mut guess.shape.program);
-                    self.count(guess);
+            for row in wanted(self.options) {
+                match self.guess(row, &wrappers, &envelope, inner) {
+                    Ok(found) => self.count_all(found, &wrappers, envelope.program),
+                    Err(problem) => why = why.or(Some(problem).filter(|_| wrappers.is_empty())),
                 }
             }
         }
         why
     }
 
-    /// How a format, unless it is ruled out, reads the text inside the wrappers of a line.
+    /// How a format reads the text inside the wrappers of a line.
     fn guess(
         &mut self,
-        format: Format,
+        row: &FormatRow,
         wrappers: &[Wrapper],
-        envelope: Envelope<'_>,
-        inner: &str,
+        envelope: &Envelope<'_>,
+        text: &str,
     ) -> Result<Vec<Guess>, Reason> {
-        let options = self.options;
-        let said = options.layout.as_ref().map(|_| Format::Columns).or(options.format);
-        if said.is_some_and(|said| said != format) {
-            return Ok(Vec::new());
-        }
-        let outer = envelope.instant(&mut Stamps::default());
-        Ok(match format {
-            Format::Combined => clf::guess(inner)?,
-            Format::Json => vec![json::guess(inner, options, outer)?],
-            Format::Exim => vec![exim::guess(inner, outer)?],
-            Format::Syslog => {
-                vec![logins::guess(wrappers, envelope, inner, &options.filter.messages)?]
-            }
-            Format::Csv => Vec::new(),
-            Format::Columns => layout::guess(inner, options, outer, &mut self.born)?,
-        })
+        let Evidence { options, headers, .. } = self;
+        (row.guess)(&mut FirstLine { text, wrappers, envelope, options, headers })
     }
 
-    /// Adds the layout that most lines seem to have, if no format fits half of the `count` lines.
-    fn guess_columns(&mut self, text: &str, count: u64) {
+    /// Adds the shape that the lines seem to have together, if no format fits half of the `count` lines.
+    fn guess_all(&mut self, text: &str, count: u64) {
         let best = self.candidates.iter().map(|candidate| candidate.clients).max();
-        if 2 * u64::from(best.unwrap_or(0)) >= count || !self.born.is_empty() {
+        let is_found = 2 * u64::from(best.unwrap_or(0)) >= count || !self.headers.is_empty();
+        if is_found || self.options.layout.is_some() {
             return;
         }
         let mut tried: Vec<Vec<Wrapper>> = Vec::new();
-        for wrappers in lines(text).take(FEW).flat_map(chains) {
+        for wrappers in nonblank(text).take(FEW).flat_map(chains) {
             if tried.contains(&wrappers) || tried.len() == MOST {
                 continue;
             }
-            let inner = unwrapped(text, &wrappers);
-            tried.push(wrappers.clone());
-            let texts: Vec<&str> = inner.iter().map(|line| line.text.as_str()).collect();
-            let Some(layout) = layout::guessed(&texts) else { continue };
-            let layout = Arc::new(layout);
-            for line in &inner {
-                let read = layout::reads(&layout, &line.text, self.options, line.outer);
-                let Ok(mut guess) = read else { continue };
-                guess.points = guess.points.min(Guess::GUESSED);
-                guess.shape.wrappers.clone_from(&wrappers);
-                guess.shape.program.clone_from(&line.program);
-                self.count(guess);
+            let lines = unwrapped(text, &wrappers);
+            let program = lines.first().map_or("", |line| &line.program);
+            for row in wanted(self.options) {
+                self.count_all((row.guess_all)(&lines, self.options), &wrappers, program);
             }
+            tried.push(wrappers);
+        }
+    }
+
+    fn count_all(&mut self, found: Vec<Guess>, wrappers: &[Wrapper], program: &str) {
+        for mut guess in found {
+            guess.shape.wrappers = wrappers.to_vec();
+            program.clone_into(&mut guess.shape.program);
+            self.count(guess);
         }
     }
 
@@ -286,26 +235,17 @@ impl Evidence<'_> {
     }
 }
 
-/// The text inside the wrappers of a line, with the fields of the wrappers.
-struct Unwrapped {
-    program: String,
-    text: String,
-    outer: Option<Instant>,
-}
-
 /// The lines inside these wrappers, of the program of the first line.
-fn unwrapped(text: &str, wrappers: &[Wrapper]) -> Vec<Unwrapped> {
-    let mut layers = Layers::new(wrappers);
-    let mut found: Vec<Unwrapped> = Vec::new();
-    for line in lines(text) {
-        let Some((envelope, inner)) = layers.peel(line) else { continue };
+fn unwrapped(text: &str, wrappers: &[Wrapper]) -> Vec<Inside> {
+    let mut found: Vec<Inside> = Vec::new();
+    inside(text, wrappers, &mut |envelope, inner| {
         if found.first().is_none_or(|first| first.program == envelope.program) {
-            found.push(Unwrapped {
+            found.push(Inside {
                 program: envelope.program.to_owned(),
                 text: inner.to_owned(),
                 outer: envelope.instant(&mut Stamps::default()),
             });
         }
-    }
+    });
     found
 }

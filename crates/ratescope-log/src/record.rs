@@ -1,15 +1,12 @@
 //! Records: events that borrow from their line.
 
-use super::clf::Clf;
 use super::eight;
-use super::exim::{EximLine, RECIPIENTS};
 use super::forwarded;
-use super::logins::Login;
+use super::instant::Instant;
 use super::names::Standard;
 use super::order::When;
 use super::request;
-use super::stamp::Instant;
-use super::table::Table;
+use core::fmt;
 use core::num::NonZeroU8;
 use ratescope::address;
 use ratescope::event::{Event, Fields};
@@ -41,19 +38,46 @@ pub struct Record<'a> {
     pub(super) instant: Instant,
     pub(super) cost: f64,
     times: u32,
-    found: Found<'a>,
+    values: &'a dyn Values,
     normal: Normal,
     ip: OnceLock<Option<Made>>,
     forwarded: OnceLock<Option<Made>>,
 }
 
-/// The parts of a line, by format.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Found<'a> {
-    Clf(Clf<'a>),
-    Exim(EximLine<'a>),
-    Login(Login<'a>),
-    Table(Table<'a>),
+/// The values of a line, as the parser of its format finds them.
+pub(super) trait Values: fmt::Debug + Sync {
+    /// The value of a field, as in the log.
+    fn value(&self, name: &str) -> Option<&str>;
+
+    /// The value of a standard field, as in the log.
+    fn standard(&self, standard: Standard) -> Option<&str> {
+        self.value(standard.name())
+    }
+
+    /// The path without its query, if it is found faster than by parsing the request.
+    fn plain_path(&self) -> Option<&str> {
+        None
+    }
+
+    /// The number of members of a list in a field; `None` for a field that is not a list.
+    fn members(&self, _name: &str) -> Option<f64> {
+        None
+    }
+
+    /// The number of events that the line stands for; `None` if only a wrapper says so.
+    fn times(&self) -> Option<u32> {
+        None
+    }
+
+    /// Tells whether the value of a field is found without a search among the [names](Self::named).
+    fn is_placed(&self, _name: &str) -> bool {
+        true
+    }
+
+    /// The name and the value at an index, in a line of names and values; `None` after the last.
+    fn named(&self, _at: usize) -> Option<(&str, &str)> {
+        None
+    }
 }
 
 /// How addresses and paths are grouped.
@@ -65,10 +89,10 @@ pub(super) struct Normal {
 
 impl<'a> Record<'a> {
     #[inline]
-    pub(super) fn new(line: u64, instant: Instant, found: Found<'a>, normal: Normal) -> Self {
+    pub(super) fn new(line: u64, instant: Instant, values: &'a dyn Values, normal: Normal) -> Self {
         let ip = OnceLock::new();
         let forwarded = OnceLock::new();
-        Record { line, instant, cost: 1.0, times: 1, found, normal, ip, forwarded }
+        Record { line, instant, cost: 1.0, times: 1, values, normal, ip, forwarded }
     }
 
     /// The number of the line, from 1.
@@ -130,48 +154,30 @@ impl<'a> Record<'a> {
 
     /// The value of a standard field, as in the log.
     pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
-        match &self.found {
-            Found::Clf(clf) => clf.standard(standard),
-            Found::Exim(exim) => exim.value(standard.name()),
-            Found::Login(login) => login.value(standard.name()),
-            Found::Table(table) => table.standard(standard),
-        }
+        self.values.standard(standard)
     }
 
     /// The value of a field, as in the log.
     #[inline]
     pub(super) fn raw(&self, name: &str) -> Option<&'a str> {
-        match &self.found {
-            Found::Clf(clf) => clf.value(name),
-            Found::Exim(exim) => exim.value(name),
-            Found::Login(login) => login.value(name),
-            Found::Table(table) => table.value(name),
-        }
-    }
-
-    /// The number of members of a list in a field.
-    pub(super) fn members(&self, name: &str) -> Option<f64> {
-        match &self.found {
-            Found::Exim(exim) if name == RECIPIENTS => Some(exim.recipients()),
-            _ => None,
-        }
+        self.values.value(name)
     }
 
     /// The value of a placed field is found without a search among [`named`](Self::named).
     pub(super) fn is_placed(&self, name: &str) -> bool {
-        !matches!(self.found, Found::Table(_)) || Standard::from_name(name).is_some()
+        self.values.is_placed(name)
     }
 
-    /// The values of a table with their names.
+    /// The names and values of a line that has them.
     pub(super) fn named(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let table = if let Found::Table(table) = self.found { Some(table) } else { None };
-        table.into_iter().flat_map(Table::named)
+        let values = self.values;
+        (0..).map_while(|at| values.named(at))
     }
 
     /// The path without its query, cut to as many segments as the options say.
     #[inline]
     pub fn path(&self) -> Option<&'a str> {
-        let plain = if let Found::Clf(clf) = &self.found { clf.plain_path() } else { None };
+        let plain = self.values.plain_path();
         let path = plain.or_else(|| self.standard(Standard::Path).map(request::path))?;
         Some(self.normal.path_depth.map_or(path, |depth| request::segments(path, depth)))
     }
@@ -196,6 +202,20 @@ impl<'a> Record<'a> {
 }
 
 impl Record<'_> {
+    /// The value of a [field](Self#fields); `None` if the line does not have it, or a dash in its place.
+    #[inline]
+    pub fn value(&self, name: &str) -> Option<&str> {
+        if name == "path" {
+            return self.path();
+        }
+        let raw = self.raw(name)?;
+        Some(match name {
+            "ip" => self.address(raw, &self.ip),
+            "forwarded" => self.address(forwarded::client(raw, None)?, &self.forwarded),
+            _ => raw,
+        })
+    }
+
     /// The value of a field, without grouping IPv6 addresses.
     pub(super) fn ungrouped(&self, name: &str) -> Option<Box<str>> {
         let text = match name {
@@ -211,14 +231,6 @@ impl Record<'_> {
 impl Fields for Record<'_> {
     #[inline]
     fn value(&self, name: &str) -> Option<&str> {
-        if name == "path" {
-            return self.path();
-        }
-        let raw = self.raw(name)?;
-        Some(match name {
-            "ip" => self.address(raw, &self.ip),
-            "forwarded" => self.address(forwarded::client(raw, None)?, &self.forwarded),
-            _ => raw,
-        })
+        self.value(name)
     }
 }

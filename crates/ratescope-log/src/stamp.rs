@@ -13,22 +13,13 @@
 //! Times within a minute begin alike. So the date, the minute and the zone of the last time are cached; if they are
 //! equal, only the seconds are computed.
 
+use super::instant::Instant;
 use super::number::{self, Unit};
 use crate::civil::{Civil, Date, MONTHS, SECOND};
 use core::fmt;
 use core::str::FromStr;
 use ratescope::text::ParseError;
 use ratescope::time::Time;
-
-/// A time that was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Instant {
-    pub(super) time: Time,
-    /// The time is in whole seconds; the event may then have been anywhere in its second.
-    pub(super) coarse: bool,
-    /// The offset from UTC in minutes, if it is written.
-    pub(super) east: Option<i16>,
-}
 
 /// Reads times, and remembers the minute of the last one.
 #[derive(Clone, Debug, Default)]

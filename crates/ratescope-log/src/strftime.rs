@@ -5,8 +5,9 @@
 //!
 //! Source: POSIX, `strftime`; and for decimals `%f` (Python), `%L` (Ruby), `%N` (GNU date).
 
+use super::instant::Instant;
 use super::number;
-use super::stamp::{Instant, Stamps};
+use super::stamp::Stamps;
 use crate::civil::{Date, LONG_MONTHS, MONTHS, SECOND};
 use ratescope::Time;
 

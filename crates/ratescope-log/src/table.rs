@@ -1,10 +1,9 @@
 //! Lines of named values, as in JSON, CSV and columns.
 
-use super::format::Guess;
 use super::forwarded;
 use super::names::{Class, STANDARDS, Standard, standards};
+use super::record::Values;
 use core::ops::Range;
-use ratescope::address;
 
 /// A part of the line, or of the text made from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,22 +124,32 @@ pub(super) enum Named<'a> {
     Header(&'a [String]),
 }
 
-impl<'a> Table<'a> {
-    /// The value of a field. If a name occurs twice, its first value counts.
-    pub(super) fn value(&self, name: &str) -> Option<&'a str> {
+impl Values for Table<'_> {
+    /// If a name occurs twice, its first value counts.
+    fn value(&self, name: &str) -> Option<&str> {
         match Standard::from_name(name) {
             Some(standard) => self.standard(standard),
             None => self.at((0..self.values.len()).find(|at| self.name(*at) == Some(name))?),
         }
     }
 
-    /// The values with their names.
-    pub(super) fn named(self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        (0..self.values.len()).filter_map(move |at| Some((self.name(at)?, self.at(at)?)))
+    /// The method and the path may also come from the request line.
+    fn standard(&self, standard: Standard) -> Option<&str> {
+        self.of(standard)
     }
 
+    fn is_placed(&self, name: &str) -> bool {
+        Standard::from_name(name).is_some()
+    }
+
+    fn named(&self, at: usize) -> Option<(&str, &str)> {
+        Some((self.name(at)?, self.at(at)?))
+    }
+}
+
+impl<'a> Table<'a> {
     /// The value of a standard field. The method and the path may also come from the request line.
-    pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
+    pub(super) fn of(&self, standard: Standard) -> Option<&'a str> {
         if let Some(place) = self.places.get(standard) {
             let text = self.at(place.into()).filter(|text| *text != "-")?;
             return match standard {
@@ -156,12 +165,6 @@ impl<'a> Table<'a> {
             Standard::Path => super::request::target(request),
             _ => None,
         }
-    }
-
-    /// The weight of the line as evidence for its format.
-    pub(super) fn points(&self) -> u32 {
-        let is_client = self.standard(Standard::Ip).is_some_and(address::is_address);
-        if is_client { Guess::CLIENT } else { Guess::OTHER }
     }
 
     /// The name in this line of a standard field.

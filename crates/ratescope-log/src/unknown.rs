@@ -1,8 +1,9 @@
 //! Logs that are not recognized.
 
-use super::format::{Format, Reason};
-use super::layout::Proposal;
-use super::recognize::HEAD;
+use super::columns::Proposal;
+use super::counts::Reason;
+use super::format::Format;
+use super::lines::HEAD;
 use core::fmt;
 use ratescope::internal::shown;
 

@@ -16,10 +16,12 @@
 mod header;
 
 use super::cut;
-use super::json::Json;
+use super::instant::Instant;
+use super::lines::nonblank;
 use super::names::{Alias, Class, Standard, classify};
 use super::number;
-use super::stamp::{Instant, Stamps};
+use super::object::Object;
+use super::stamp::Stamps;
 
 /// A kind of wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,12 +161,12 @@ fn iso(line: &str) -> Option<(Stamp<'_>, &str)> {
 pub(super) struct Layers {
     wrappers: Vec<Wrapper>,
     /// Keeps the text inside JSON, without its escapes.
-    json: Json,
+    object: Object,
 }
 
 impl Layers {
     pub(super) fn new(wrappers: &[Wrapper]) -> Self {
-        Layers { wrappers: wrappers.to_vec(), json: Json::of_parts(part) }
+        Layers { wrappers: wrappers.to_vec(), object: Object::of_parts(part) }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -189,10 +191,10 @@ impl Layers {
         let mut envelope = Envelope::default();
         let mut inner = line;
         // No wrapper occurs twice, so one reader of JSON is enough.
-        let mut json = Some(&mut self.json);
+        let mut object = Some(&mut self.object);
         for wrapper in &self.wrappers {
             let (next, rest) = match wrapper {
-                Wrapper::Json => of_json(json.take()?, inner)?,
+                Wrapper::Json => of_json(object.take()?, inner)?,
                 text => text.peel(inner)?,
             };
             envelope = envelope.around(next);
@@ -226,18 +228,18 @@ fn part(name: &str, aliases: &[Alias]) -> Option<Class> {
 }
 
 /// Removes a wrapper in JSON from a line.
-fn of_json<'a>(json: &'a mut Json, line: &'a str) -> Option<(Envelope<'a>, &'a str)> {
+fn of_json<'a>(object: &'a mut Object, line: &'a str) -> Option<(Envelope<'a>, &'a str)> {
     if !line.starts_with('{') {
         return None;
     }
-    if let Some(time) = json.docker(line) {
-        let text = json.made().trim_end_matches('\n');
+    if let Some(time) = object.docker(line) {
+        let text = object.made().trim_end_matches('\n');
         return (!text.is_empty()).then_some((Envelope::at(Stamp::Any(time)), text));
     }
-    let table = json.members(line).ok()?;
-    let inner = table.standard(INNER)?.trim_matches([' ', '\n', '\r']);
-    let said = |part| table.standard(part).unwrap_or("");
-    let mut envelope = Envelope::at(table.standard(Standard::Time).map_or(Stamp::None, Stamp::Any));
+    let table = object.members(line).ok()?;
+    let inner = table.of(INNER)?.trim_matches([' ', '\n', '\r']);
+    let said = |part| table.of(part).unwrap_or("");
+    let mut envelope = Envelope::at(table.of(Standard::Time).map_or(Stamp::None, Stamp::Any));
     envelope.host = said(HOST);
     envelope.program = said(PROGRAM);
     envelope.pid = said(PID);
@@ -268,4 +270,18 @@ pub(super) fn chains(line: &str) -> Vec<Vec<Wrapper>> {
         }
     }
     found
+}
+
+/// Passes on the text inside these wrappers of each line of `text` that has them.
+pub(super) fn inside(
+    text: &str,
+    wrappers: &[Wrapper],
+    on_line: &mut dyn FnMut(&Envelope<'_>, &str),
+) {
+    let mut layers = Layers::new(wrappers);
+    for line in nonblank(text) {
+        if let Some((envelope, inner)) = layers.peel(line) {
+            on_line(&envelope, inner);
+        }
+    }
 }

@@ -16,7 +16,7 @@ pub(crate) fn of_log<T>(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let counts = log.counts();
-    if log.shape().format() != Format::Csv || counts.filtered > 0 {
+    if log.shape().format() != Format::CSV || counts.filtered > 0 {
         let lines = counts.lines;
         let events = counts.events;
         let s = plural(lines);

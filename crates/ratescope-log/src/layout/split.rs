@@ -1,8 +1,9 @@
 //! Splitting a line into the columns of its layout.
 
 use super::{Kind, Layout, Part};
-use crate::format::Reason;
-use crate::stamp::{Instant, Stamps};
+use crate::counts::Reason;
+use crate::instant::Instant;
+use crate::stamp::Stamps;
 use crate::table::Excerpt;
 use memchr::memmem;
 use ratescope::address;

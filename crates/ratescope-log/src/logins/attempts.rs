@@ -15,20 +15,20 @@ use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 /// The programs whose other messages do not count, since main messages count the same attempts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LeftOut {
+pub(super) struct LeftOut {
     sshd: bool,
     dovecot: bool,
 }
 
 /// The connections of the first lines.
 #[derive(Debug, Default)]
-pub(crate) struct Connections {
+pub(super) struct Connections {
     /// For each connection, whether it has main messages, and whether others.
     seen: HashMap<u64, (Program, [bool; 2])>,
 }
 
 impl Connections {
-    pub(crate) fn add(&mut self, envelope: Envelope<'_>, message: &str) {
+    pub(super) fn add(&mut self, envelope: &Envelope<'_>, message: &str) {
         let Some(program) = Program::from_name(envelope.program) else { return };
         let (ip, is_main) = match failure(program, message) {
             Some(failure) => (failure.ip, failure.kind == Kind::Main),
@@ -38,13 +38,13 @@ impl Connections {
             },
             None => return,
         };
-        let connection = connection(program, envelope, ip);
+        let connection = connection(program, *envelope, ip);
         let (_, kinds) = self.seen.entry(connection).or_insert((program, [false; 2]));
         kinds[usize::from(!is_main)] = true;
     }
 
     /// The programs with main messages about at least half of the connections with other messages.
-    pub(crate) fn left_out(&self) -> LeftOut {
+    pub(super) fn left_out(&self) -> LeftOut {
         let most = |wanted: Program| {
             let others =
                 self.seen.values().filter(|(program, kinds)| *program == wanted && kinds[1]);
@@ -79,8 +79,8 @@ const MOST: usize = 256;
 
 /// Counts the attempts of messages.
 #[derive(Debug, Default)]
-pub(crate) struct Attempts {
-    pub(crate) left_out: LeftOut,
+pub(super) struct Attempts {
+    left_out: LeftOut,
     /// The last connections that were counted, by hash.
     recent: HashMap<u64, Known, BuildHasherDefault<Hashed>>,
     /// Their hashes, the oldest first.
@@ -106,6 +106,10 @@ impl Hasher for Hashed {
 }
 
 impl Attempts {
+    pub(super) fn new(left_out: LeftOut) -> Self {
+        Attempts { left_out, ..Attempts::default() }
+    }
+
     /// The number of attempts that a message adds.
     pub(super) fn count(
         &mut self,

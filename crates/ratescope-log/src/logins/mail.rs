@@ -1,7 +1,6 @@
 //! The failed logins of mail servers: Postfix, Dovecot and Exim.
 
 use super::{Failure, Kind, at, client};
-use crate::forwarded::is_client;
 
 /// A message of Postfix: `warning: unknown[192.0.2.7]: SASL LOGIN authentication failed: ...`.
 ///
@@ -98,20 +97,8 @@ fn of_authentication(message: &str) -> Option<Failure<'_>> {
     Some(Failure { ip, user, times: 1, kind: Kind::Each })
 }
 
-/// A message of Exim: `login authenticator failed for mx.example.org (helo) [192.0.2.7]:4567: 535 Incorrect
-/// authentication data (set_id=ann)`. The HELO may look like an address, so the last address before the next field
-/// counts.
-pub(crate) fn of_exim(message: &str) -> Option<Failure<'_>> {
-    let (name, rest) = message.split_once(" authenticator failed for ")?;
-    let (client, said) = rest.split_once(": 535 Incorrect authentication data")?;
-    let name = name.rsplit(' ').next().unwrap_or(name);
-    if name.is_empty()
-        || !name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
-    {
-        return None;
-    }
-    let (_, _, ip, _) = crate::exim::host(client.strip_prefix("H=").unwrap_or(client));
-    let user = said.split_once("(set_id=").and_then(|(_, user)| user.rsplit_once(')'));
-    let ip = Some(ip).filter(|ip| !ip.is_empty() && is_client(ip));
-    Some(Failure { ip, user: user.map_or("", |(user, _)| user), times: 1, kind: Kind::Main })
+/// A message of Exim.
+pub(super) fn of_exim(message: &str) -> Option<Failure<'_>> {
+    let (ip, user) = crate::exim::failed_login(message)?;
+    Some(Failure { ip, user, times: 1, kind: Kind::Main })
 }

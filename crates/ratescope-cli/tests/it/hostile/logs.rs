@@ -28,35 +28,35 @@ pub(crate) fn read_with(options: &Options, first: &str, log: &[u8]) {
 }
 
 fn combined(log: &[u8]) {
-    read(Format::Combined, "192.0.2.7 - - [10/Oct/2000:13:55:36 -0700] \"-\" 408 -\n", log);
+    read(Format::COMBINED, "192.0.2.7 - - [10/Oct/2000:13:55:36 -0700] \"-\" 408 -\n", log);
 }
 
 fn json(log: &[u8]) {
-    read(Format::Json, "{\"ts\":0}\n", log);
+    read(Format::JSON, "{\"ts\":0}\n", log);
 }
 
 fn exim(log: &[u8]) {
-    read(Format::Exim, "2024-05-01 12:00:00 1s2abc-0003xY-Az <= a@b H=c [192.0.2.7] S=9\n", log);
+    read(Format::EXIM, "2024-05-01 12:00:00 1s2abc-0003xY-Az <= a@b H=c [192.0.2.7] S=9\n", log);
 }
 
 fn syslog(log: &[u8]) {
-    read(Format::Syslog, "2024-05-01T12:00:00Z a sshd[1]: Failed password for a from ::1\n", log);
+    read(Format::SYSLOG, "2024-05-01T12:00:00Z a sshd[1]: Failed password for a from ::1\n", log);
 }
 
 /// An entry of a journal, and what comes after it.
 fn exported(log: &[u8]) {
     let first = "__CURSOR=s=1\n__REALTIME_TIMESTAMP=971186136000000\nSYSLOG_IDENTIFIER=sshd\n\
                  MESSAGE=Failed password for a from ::1\n\n";
-    read(Format::Syslog, first, log);
+    read(Format::SYSLOG, first, log);
 }
 
 fn csv(log: &[u8]) {
-    read(Format::Csv, "time,key,ip,cost\n", log);
+    read(Format::CSV, "time,key,ip,cost\n", log);
 }
 
 /// A header, which is the first line.
 fn header(log: &[u8]) {
-    let options = Options { format: Some(Format::Csv), ..Options::default() };
+    let options = Options { format: Some(Format::CSV), ..Options::default() };
     let _ = recognize(log, true, &options);
 }
 
@@ -106,19 +106,19 @@ fn docker(log: &[u8]) {
 
 fn aliases(log: &[u8]) {
     let aliases = vec!["ip=client.address".parse().unwrap()];
-    let options = Options { format: Some(Format::Json), aliases, ..Options::default() };
+    let options = Options { format: Some(Format::JSON), aliases, ..Options::default() };
     read_with(&options, "{\"ts\":0,\"client\":{\"address\":\"::1\"}}\n", log);
 }
 
 fn messages(log: &[u8]) {
-    let mut options = Options { format: Some(Format::Syslog), ..Options::default() };
+    let mut options = Options { format: Some(Format::SYSLOG), ..Options::default() };
     options.filter.messages = vec!["from".to_owned()];
     read_with(&options, "2024-05-01T12:00:00Z a b[1]: from ::1\n", log);
 }
 
 /// With tests on fields: a network, a part of a text, and a regular expression.
 fn tested(log: &[u8]) {
-    let mut options = Options { format: Some(Format::Combined), ..Options::default() };
+    let mut options = Options { format: Some(Format::COMBINED), ..Options::default() };
     options.filter.also =
         ["ip=192.0.2.0/24", "path~^(/a*)*b"].map(|test| test.parse().unwrap()).to_vec();
     options.filter.not = vec!["agent=aaaaaaaab".parse().unwrap()];

@@ -4,7 +4,7 @@ use super::Analysis;
 use crate::tune::{Burst, Frontier, Hours, Stair, Staircase, Zone};
 use ratescope::rate::Rate;
 use ratescope::time::Span;
-use ratescope_log::NOUNS;
+use ratescope_log::nouns;
 
 /// The data of the pictures. Parts that are still unknown are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -74,7 +74,7 @@ impl PictureData {
         let [recommended, knee] = [self.recommended, self.knee].map(|n| n.unwrap_or(f64::NAN));
         let [low, high] = self.zone.0.map_or([f64::NAN; 2], |range| range.map(f64::from));
         // The index of the word, from 1; 0 without a log.
-        let word = NOUNS.iter().position(|noun| *noun == self.events);
+        let word = nouns().position(|noun| noun == self.events);
         let word = word.map_or(0, |place| place + 1) as f64;
         let mut numbers = vec![self.requests as f64, word, recommended, knee, low, high];
         write_rows(&mut numbers, self.counted.iter().copied());
@@ -140,7 +140,7 @@ impl PictureData {
             },
             counted,
             requests: requests as u64,
-            events: (word as usize).checked_sub(1).and_then(|at| NOUNS.get(at)).unwrap_or(&""),
+            events: (word as usize).checked_sub(1).and_then(|at| nouns().nth(at)).unwrap_or(""),
             recommended: known(recommended),
             knee: known(knee),
             frontier: Frontier { bursts },

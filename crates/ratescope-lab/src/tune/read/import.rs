@@ -13,8 +13,8 @@ use ratescope::text::ParseError;
 use ratescope::time::Span;
 use ratescope_config::Target;
 use ratescope_log::{
-    Corrections, Cost, Counts, Format, HELD, LogShape, NOUNS, Names, Pieces, Proposal, Reader,
-    Record, Row, Unread, recognize,
+    Corrections, Cost, Counts, Format, HELD, LogShape, Names, Pieces, Proposal, Reader, Record,
+    Row, Unread, nouns, recognize,
 };
 use std::io::Read;
 
@@ -59,7 +59,7 @@ impl Imported {
     /// The word for the events, in plural.
     pub fn events(&self) -> &'static str {
         let word = &self.summary.origin.events;
-        NOUNS.iter().find(|noun| *noun == word).unwrap_or(&"requests")
+        nouns().find(|noun| noun == word).unwrap_or("requests")
     }
 
     /// Each event is a failed login.
@@ -81,8 +81,8 @@ impl Imported {
     /// Exim for Exim's logs, fail2ban for failed logins. The answer is for this server until another is chosen.
     pub fn usual_server(&self) -> Option<Target> {
         match (self.shape.as_ref().map(LogShape::format), self.events()) {
-            (Some(Format::Exim), _) | (None, "mails" | "refusals") => Some(Target::Exim),
-            (Some(Format::Syslog), _) | (None, FAILED_LOGINS | "messages") => {
+            (Some(Format::EXIM), _) | (None, "mails" | "refusals") => Some(Target::Exim),
+            (Some(Format::SYSLOG), _) | (None, FAILED_LOGINS | "messages") => {
                 Some(Target::Fail2ban)
             }
             _ => None,

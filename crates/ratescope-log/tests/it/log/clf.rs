@@ -154,7 +154,7 @@ fn odd_requests_are_read() {
 fn users_may_have_spaces() {
     for user in ["ann", "ann lee", "a [b] c", "a - b", "-"] {
         let log = format!("192.0.2.7 - {user} {TIME} \"GET / HTTP/1.1\" 200 1");
-        let read = read(log.as_bytes(), &of(Format::Combined), ["ip", "user"]);
+        let read = read(log.as_bytes(), &of(Format::COMBINED), ["ip", "user"]);
         assert_eq!(read.fields(), [["192.0.2.7", user.trim_matches('-')]], "{user}");
     }
 }

@@ -13,7 +13,7 @@ fn the_corpus_holds() {
 fn the_objects_of_the_corpus_are_read() {
     seeds::each("json", 3, |data| {
         let log = format!("{{\"ts\":0}}\n{}\n", str::from_utf8(data).unwrap());
-        assert_eq!(read(log.as_bytes(), &of(Format::Json), []).counts.unread, 0);
+        assert_eq!(read(log.as_bytes(), &of(Format::JSON), []).counts.unread, 0);
     });
 }
 

@@ -8,13 +8,13 @@ use ratescope_log::{Format, LONGEST, Options, Unit, recognize};
 /// Reads a log with a header.
 #[track_caller]
 fn csv<const N: usize>(log: &str, names: [&str; N]) -> Read<N> {
-    read(log.as_bytes(), &of(Format::Csv), names)
+    read(log.as_bytes(), &of(Format::CSV), names)
 }
 
 /// Asserts the error for a log without a usable header.
 #[track_caller]
 fn assert_no_header(log: &str, says: &str) {
-    let error = recognize(log.as_bytes(), true, &of(Format::Csv)).unwrap_err().to_string();
+    let error = recognize(log.as_bytes(), true, &of(Format::CSV)).unwrap_err().to_string();
     assert!(error.ends_with(&format!("\nIt is not read as csv: {says}")), "{log:?}: {error}");
 }
 
@@ -73,7 +73,7 @@ fn columns_may_have_the_names_of_servers() {
     assert_eq!(read.events[1].0, 971_211_336_500_000);
     // Numbers are exact instants, and not whole seconds in which the event may be anywhere.
     assert_eq!(csv("time\n1\n2\n", []).coarse, [false, false]);
-    let options = Options { unit: Some(Unit::Millis), ..of(Format::Csv) };
+    let options = Options { unit: Some(Unit::Millis), ..of(Format::CSV) };
     assert_eq!(super::read(b"time\n1500\n", &options, []).events[0].0, 1_500_000);
 }
 
@@ -118,14 +118,14 @@ fn a_header_may_come_again() {
     let read = csv(log, ["key"]);
     assert_eq!((read.fields().concat(), read.problems()), (vec!["a", "b", "c"], vec![]));
     // A header of numbers is no event.
-    let options = Options { aliases: vec!["time=0".parse().unwrap()], ..of(Format::Csv) };
+    let options = Options { aliases: vec!["time=0".parse().unwrap()], ..of(Format::CSV) };
     assert_eq!(super::read(b"0,1\n5,a\n0,1\n", &options, ["1"]).fields(), [["a"]]);
 }
 
 /// Such names are written as such values are.
 #[test]
 fn a_header_may_have_bytes_that_are_not_utf_8() {
-    let read = super::read(b"time,Schl\xfcssel\n1,a\n", &of(Format::Csv), ["Schl\\xFCssel"]);
+    let read = super::read(b"time,Schl\xfcssel\n1,a\n", &of(Format::CSV), ["Schl\\xFCssel"]);
     assert_eq!((read.fields(), read.problems()), (vec![["a"]], vec![]));
 }
 
@@ -149,7 +149,7 @@ fn a_line_that_is_too_long_is_skipped() {
         for end in ["", "\n", "\n3,c", "\n3,c\nx,d\n"] {
             let log = format!("time,key\n2,{}{end}", "b".repeat(bytes - 2));
             for length in [usize::MAX, LONGEST / 3 + 7, 4096] {
-                let read = read_in_pieces(log.as_bytes(), length, &of(Format::Csv), ["key"]);
+                let read = read_in_pieces(log.as_bytes(), length, &of(Format::CSV), ["key"]);
                 let mut keys: Vec<usize> = read.fields().iter().map(|[key]| key.len()).collect();
                 assert_eq!(end.contains('c'), keys.last() == Some(&1), "the next");
                 keys.retain(|length| *length > 1);
@@ -169,7 +169,7 @@ fn a_line_that_is_too_long_is_skipped() {
 fn a_line_is_as_long_as_its_bytes() {
     let log = [b"time,key\n1,", &[0xff; LONGEST / 2][..], b"\n2,a\n"].concat();
     for length in [usize::MAX, LONGEST / 3 + 7, 4096] {
-        let read = read_in_pieces(&log, length, &of(Format::Csv), ["key"]);
+        let read = read_in_pieces(&log, length, &of(Format::CSV), ["key"]);
         let keys: Vec<usize> = read.fields().iter().map(|[key]| key.len()).collect();
         assert_eq!((keys, read.problems()), (vec![2 * LONGEST, 1], vec![]), "{length}");
     }

@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// The field `ip` of a line that has `text` there.
 fn ip(text: &str, prefix: u8) -> String {
     let log = format!("{{\"ts\":0,\"ip\":\"{text}\"}}\n");
-    let options = Options { ipv6_prefix: prefix, ..of(Format::Json) };
+    let options = Options { ipv6_prefix: prefix, ..of(Format::JSON) };
     read(log.as_bytes(), &options, ["ip"]).fields().concat().join("")
 }
 

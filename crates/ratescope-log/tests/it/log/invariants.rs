@@ -71,7 +71,7 @@ pub(crate) fn hold(data: &[u8]) {
         let Some(said) = said else { return };
         (layout, log) = (Some(said.into()), rest);
     }
-    let format = Format::ALL.get(usize::from(*format)).copied();
+    let format = Format::all().nth(usize::from(*format));
     let path_depth = 2.try_into().ok();
     let options = Options { format, layout, ipv6_prefix: 56, path_depth, ..Options::default() };
     let shape = match recognize(log, true, &options) {

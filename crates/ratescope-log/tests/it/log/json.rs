@@ -263,7 +263,7 @@ proptest! {
         for (name, value) in &found {
             // Of two members with the same name only one can be found.
             if found.iter().filter(|(other, _)| other == name).count() == 1 {
-                let read = read(line.as_bytes(), &of(Format::Json), [name.as_str()]);
+                let read = read(line.as_bytes(), &of(Format::JSON), [name.as_str()]);
                 prop_assert_eq!(read.fields(), [[value.as_str()]], "{} of {}", name, line);
             }
         }
@@ -281,7 +281,7 @@ proptest! {
         let line = format!("{{\"ts\":1,{inner}}}");
         let is_json = serde_json::from_str::<Map<String, Value>>(&line).is_ok();
         let log = format!("{{\"ts\":0}}\n{line}\n");
-        let read = read(log.as_bytes(), &of(Format::Json), ["a"]);
+        let read = read(log.as_bytes(), &of(Format::JSON), ["a"]);
         prop_assert!(!is_json || read.counts.unread == 0, "{}: {:?}", line, read.problems());
     }
 }

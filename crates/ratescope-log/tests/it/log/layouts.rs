@@ -221,7 +221,7 @@ fn zero_is_a_status() {
     let mut options = Options::default();
     options.filter.statuses = vec!["0".parse().unwrap()];
     assert_eq!(read(line.as_bytes(), &options, ["path"]).fields(), [["/"]]);
-    assert_eq!(shape(line.as_bytes(), &options).format(), Format::Columns);
+    assert_eq!(shape(line.as_bytes(), &options).format(), Format::COLUMNS);
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn few_lines_are_no_access_log() {
     let line = "192.0.2.7 - - [10/Oct/2000:13:55:36 +0000] \"GET / HTTP/1.1\" 200 1\n";
     assert!(is_refused(&["starting\n".repeat(20).as_str(), line].concat()));
     assert!(!is_refused(&["starting\n".repeat(19).as_str(), line].concat()));
-    let said = Options { format: Some(Format::Combined), ..Options::default() };
+    let said = Options { format: Some(Format::COMBINED), ..Options::default() };
     let log = ["starting\n".repeat(20).as_str(), line].concat();
     assert_eq!(read(log.as_bytes(), &said, ["ip"]).fields(), [["192.0.2.7"]]);
 }

@@ -108,7 +108,7 @@ fn lists_before_and_after_the_peer() {
     let rest = format!("- - [{TIME}] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"");
     let clients = |heads: &[&str]| {
         let log: String = heads.iter().map(|head| format!("{head} {rest}\n")).collect();
-        let read = read(log.as_bytes(), &of(Format::Combined), ["ip", "forwarded"]);
+        let read = read(log.as_bytes(), &of(Format::COMBINED), ["ip", "forwarded"]);
         let fields: Vec<String> = read.fields().iter().map(|fields| fields.join("/")).collect();
         (fields.join(" "), read.counts.unread)
     };
@@ -179,7 +179,7 @@ fn a_virtual_host_is_no_client() {
     }
     for host in ["shop.example", "\"shop.example\""] {
         let (found, _) =
-            clients_and_hosts(&[&format!("{host} pool-2.isp.example - -")], &of(Format::Combined));
+            clients_and_hosts(&[&format!("{host} pool-2.isp.example - -")], &of(Format::COMBINED));
         assert!(found.iter().all(|found| found.ends_with("/pool-2.isp.example")), "{found:?}");
     }
 }

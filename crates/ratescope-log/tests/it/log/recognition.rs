@@ -6,11 +6,11 @@ use ratescope_log::{Format, HEAD, Options, recognize};
 const COMBINED: &str =
     "192.0.2.7 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"";
 const LINES: [(Format, &str); 5] = [
-    (Format::Combined, COMBINED),
-    (Format::Json, "{\"ts\":1}"),
-    (Format::Exim, "2024-05-01 12:00:00 1s2abc-0003xY-Az => a@b R=x T=y"),
-    (Format::Syslog, "Oct 10 13:55:36 web1 CRON[1]: x"),
-    (Format::Csv, "time,key"),
+    (Format::COMBINED, COMBINED),
+    (Format::JSON, "{\"ts\":1}"),
+    (Format::EXIM, "2024-05-01 12:00:00 1s2abc-0003xY-Az => a@b R=x T=y"),
+    (Format::SYSLOG, "Oct 10 13:55:36 web1 CRON[1]: x"),
+    (Format::CSV, "time,key"),
 ];
 
 fn format(log: &str) -> Option<Format> {
@@ -31,15 +31,15 @@ fn formats_are_recognized() {
         }
         // The log may begin within a line, or with other lines; only a header of CSV must be its first line.
         let later = format(&format!("ond half of a line\nand another\n{line}\n"));
-        assert_eq!(later, (want != Format::Csv).then_some(want), "{line}");
+        assert_eq!(later, (want != Format::CSV).then_some(want), "{line}");
         assert_eq!(want.to_string().parse(), Ok(want));
     }
     let error = "tomcat".parse::<Format>().unwrap_err().problem().to_owned();
     assert!(
         error.starts_with("not a format of logs; write one of json, combined, exim, syslog, csv")
     );
-    assert_eq!("apache".parse(), Ok(Format::Combined));
-    assert_eq!("dovecot".parse(), Ok(Format::Syslog));
+    assert_eq!("apache".parse(), Ok(Format::COMBINED));
+    assert_eq!("dovecot".parse(), Ok(Format::SYSLOG));
 }
 
 /// The pieces in which the beginning of a log comes make no difference: ten lines with a client decide, or
@@ -49,10 +49,10 @@ fn more_is_asked_for() {
     let ten = |line: &str| format!("{line}\n").repeat(10);
     let login = "Oct 10 13:55:36 a sshd[1]: Failed password for x from 192.0.2.7 port 5 ssh2";
     for (want, lines) in [
-        (Format::Combined, ten(COMBINED)),
-        (Format::Json, ten("{\"ts\":1,\"ip\":\"192.0.2.7\"}")),
-        (Format::Syslog, ten(login)),
-        (Format::Csv, "time,key\n".to_owned()),
+        (Format::COMBINED, ten(COMBINED)),
+        (Format::JSON, ten("{\"ts\":1,\"ip\":\"192.0.2.7\"}")),
+        (Format::SYSLOG, ten(login)),
+        (Format::CSV, "time,key\n".to_owned()),
     ] {
         let log = format!("\n{lines}more\nmore");
         let near_the_end = (0..log.len()).filter(|length| length.abs_diff(lines.len()) < 3);
@@ -87,12 +87,12 @@ fn unknown_formats_are_reported() {
          %H:%M:%S $request_method $uri'"
     );
     assert_eq!(
-        unknown(b"{\"msg\":1}\n", &of(Format::Json)),
+        unknown(b"{\"msg\":1}\n", &of(Format::JSON)),
         "the format of the log is unknown; its first line is\n  {\"msg\":1}\n\
          It is not read as json: an object without a time; name its field, as in --field time=when"
     );
     // If the format is given, no other is tried.
-    let says = unknown(COMBINED.as_bytes(), &of(Format::Exim));
+    let says = unknown(COMBINED.as_bytes(), &of(Format::EXIM));
     let why = "\nIt is not read as exim: no line begins with a date and a time";
     assert!(says.ends_with(why), "{says}");
 }

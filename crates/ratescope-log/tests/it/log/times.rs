@@ -45,13 +45,13 @@ fn clf(stamp: &str) -> Option<i64> {
     let log = format!(
         "192.0.2.7 - - [10/Oct/2000:13:55:36 -0700] \"-\" 200 1\n192.0.2.7 - - [{stamp}] \"-\" 200 1\n"
     );
-    let read = read(log.as_bytes(), &of(Format::Combined), []);
+    let read = read(log.as_bytes(), &of(Format::COMBINED), []);
     read.events.get(1).map(|(micros, _, _)| *micros)
 }
 
 fn json(time: &str) -> Option<(i64, bool)> {
     let log = format!("{{\"ts\":0}}\n{{\"ts\":\"{time}\"}}\n");
-    let read = read(log.as_bytes(), &of(Format::Json), []);
+    let read = read(log.as_bytes(), &of(Format::JSON), []);
     read.events.get(1).map(|(micros, _, _)| (*micros, read.coarse[1]))
 }
 
@@ -111,7 +111,7 @@ fn stamps_are_read() {
 fn numbers_are_read() {
     let all = |texts: &[&str], unit| -> Vec<Option<i64>> {
         let lines: String = texts.iter().map(|text| format!("{{\"ts\":{text}}}\n")).collect();
-        let options = Options { unit, ..of(Format::Json) };
+        let options = Options { unit, ..of(Format::JSON) };
         let log = format!("{{\"ts\":0}}\n{lines}");
         let read = read(log.as_bytes(), &options, []);
         match read.counts.unread {
@@ -157,7 +157,7 @@ fn numbers_are_read() {
     );
     // A time in whole seconds may have been anywhere in its second; a finer time may not.
     let log = "{\"ts\":1}\n{\"ts\":1.0}\n{\"ts\":1700000000000}\n{\"ts\":\"2\"}\n";
-    assert_eq!(read(log.as_bytes(), &of(Format::Json), []).coarse, [true, false, false, true]);
+    assert_eq!(read(log.as_bytes(), &of(Format::JSON), []).coarse, [true, false, false, true]);
 }
 
 const MONTHS: [&str; 12] =
@@ -188,7 +188,7 @@ proptest! {
             iso += &format!("{{\"ts\":\"{}T{clock}{sign}{hours:02}:{rest:02}\"}}\n", at.date());
             want.push(time.as_microsecond());
         }
-        for (log, format) in [(clf, Format::Combined), (iso, Format::Json)] {
+        for (log, format) in [(clf, Format::COMBINED), (iso, Format::JSON)] {
             let read = read(log.as_bytes(), &of(format), []);
             let got: Vec<i64> = read.events.iter().map(|(micros, _, _)| *micros).collect();
             prop_assert_eq!(&got, &want, "{}", log);

@@ -11,36 +11,36 @@ const MICROS: i64 = 971_186_136_000_000;
 fn lines() -> [(Format, String); 8] {
     [
         (
-            Format::Combined,
+            Format::COMBINED,
             format!("192.0.2.7 - x\\\"y [{TIME}] \"GET /a HTTP/1.1\" 200 1 \"-\" \"-\""),
         ),
-        (Format::Json, r#"{"ts":971186136,"ip":"192.0.2.7","path":"/a \"b\" \u00e9"}"#.to_owned()),
+        (Format::JSON, r#"{"ts":971186136,"ip":"192.0.2.7","path":"/a \"b\" \u00e9"}"#.to_owned()),
         (
-            Format::Exim,
+            Format::EXIM,
             "2000-10-10 13:55:36 1s2abc-0003xY-Az <= a@b H=mx (h) [192.0.2.7] P=smtp S=9".to_owned(),
         ),
         (
-            Format::Columns,
+            Format::COLUMNS,
             "192.0.2.7:4711 [10/Oct/2000:13:55:36.000] in b/s 0/0/0/0/0 200 9 - - ---- 1/1/0/0/0 0/0 \
              {a|b} \"GET /a HTTP/1.1\""
                 .to_owned(),
         ),
         (
-            Format::Columns,
+            Format::COLUMNS,
             "[2000-10-10T13:55:36.000Z] \"GET /a HTTP/1.1\" 200 - 0 1 2 3 \"198.51.100.1,192.0.2.7\" \
              \"curl\" \"id\" \"host\" \"10.0.0.1:80\""
                 .to_owned(),
         ),
         (
-            Format::Columns,
+            Format::COLUMNS,
             "971186136.000    120 192.0.2.7 TCP_MISS/000 9 GET http://a/ - HIER_NONE/- -".to_owned(),
         ),
         (
-            Format::Columns,
+            Format::COLUMNS,
             format!("{TIME}|192.0.2.7|GET /a HTTP/1.1|200|1|curl from 203.0.113.9"),
         ),
         (
-            Format::Syslog,
+            Format::SYSLOG,
             "Failed password for invalid user x from 203.0.113.9 from 192.0.2.7 port 5 ssh2".to_owned(),
         ),
     ]
@@ -144,9 +144,9 @@ fn named(wrapper: &str) -> &'static str {
 fn every_format_is_read_in_every_wrapper() {
     let options = Options { year: Year::First(2000), ..Options::default() };
     for (format, line) in lines() {
-        let program = if format == Format::Syslog { "sshd" } else { "app" };
+        let program = if format == Format::SYSLOG { "sshd" } else { "app" };
         for (wrapper, line, tells_program) in wrapped(&line, program) {
-            if format == Format::Syslog && !tells_program {
+            if format == Format::SYSLOG && !tells_program {
                 continue;
             }
             for count in [1, 12] {
@@ -154,7 +154,7 @@ fn every_format_is_read_in_every_wrapper() {
                 let shape = shape(log.as_bytes(), &options);
                 assert_eq!(shape.format(), format, "{wrapper}: {line}: {shape}");
                 let (said, about) = (shape.to_string(), named(wrapper));
-                let is_own = format == Format::Syslog && about == ", in syslog";
+                let is_own = format == Format::SYSLOG && about == ", in syslog";
                 assert!(is_own || said.contains(about), "{wrapper}: {line}: {shape}");
                 let read = read(log.as_bytes(), &options, ["ip"]);
                 assert_eq!(read.fields(), vec![["192.0.2.7"]; count], "{wrapper}: {line}: {shape}");

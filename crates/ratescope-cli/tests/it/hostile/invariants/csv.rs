@@ -24,7 +24,7 @@ pub(crate) fn hold(data: &[u8]) {
 
 /// The fields of each event.
 fn read(header: &str, lines: &[u8], names: &[String]) -> Vec<Vec<String>> {
-    let options = Options { format: Some(Format::Csv), ..Options::default() };
+    let options = Options { format: Some(Format::CSV), ..Options::default() };
     let shape = recognize(header.as_bytes(), true, &options).ok().flatten().expect("a header");
     let mut reader = Reader::new(&shape, &options).expect("nothing special is asked for");
     let mut events = Vec::new();

@@ -2,7 +2,7 @@
 //! not an event.
 
 use super::escape;
-use crate::format::Reason;
+use crate::counts::Reason;
 use crate::table::Excerpt;
 use memchr::memchr2;
 

@@ -1,13 +1,17 @@
 //! Guessing the layout of lines: which column is the time, the client's address, the request and the status.
 
-use super::known::{IIS, known, of_header};
-use super::{Certainty, Layout, Rows};
-use crate::clf::{self, Beside};
-use crate::format::{Guess, LogForm, LogShape, Reason};
+use super::known::{IIS, known};
+use super::{ROW, Rows};
+use crate::clf;
+use crate::counts::Reason;
 use crate::forwarded;
+use crate::instant::Instant;
+use crate::layout::{Certainty, Layout, of_header};
+use crate::names::Standard;
 use crate::options::Options;
-use crate::recognize::PEERS;
-use crate::stamp::{Instant, Stamps, Year};
+use crate::record::Values;
+use crate::shape::{FirstLine, Guess, Inside, LogShape, PEERS};
+use crate::stamp::{Stamps, Year};
 use crate::table::Table;
 use ratescope::address::{self, is_internal};
 use ratescope::internal::{digits, visible};
@@ -15,51 +19,59 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The most layouts of headers that are tried on a line; each header names two.
-const BORN: usize = 16;
+const HEADERS: usize = 16;
 
-/// The layouts that can read a line. `born` collects the layouts of the log's headers.
-pub(crate) fn guess(
-    line: &str,
-    options: &Options,
-    outer: Option<Instant>,
-    born: &mut Vec<Arc<Layout>>,
-) -> Result<Vec<Guess>, Reason> {
+/// The layouts that can read a line.
+pub(super) fn guess(line: &mut FirstLine<'_>) -> Result<Vec<Guess>, Reason> {
+    let (options, outer) = (line.options, line.outer());
     if let Some(said) = &options.layout {
-        return Ok(vec![reads(said, line, options, outer)?]);
+        return Ok(vec![reads(said, line.text, options, outer)?]);
     }
+    let headers = &mut *line.headers;
     let mut is_header = false;
-    for layout in ["\t", " "].into_iter().filter_map(|between| of_header(line, between)) {
+    for layout in ["\t", " "].into_iter().filter_map(|between| of_header(line.text, between)) {
         is_header = true;
-        if born.len() < BORN && !born.contains(&layout) {
-            born.push(layout);
+        if headers.len() < HEADERS && !headers.contains(&layout) {
+            headers.push(layout);
         }
     }
     if is_header {
         return Ok(Vec::new());
     }
     // A header says more than the default columns of IIS.
-    let known = known().iter().filter(|layout| born.is_empty() || layout.about != IIS);
-    let each = known.chain(born.iter());
-    Ok(each.filter_map(|layout| reads(layout, line, options, outer).ok()).collect())
+    let known = known().iter().filter(|layout| headers.is_empty() || layout.about != IIS);
+    let each = known.chain(headers.iter());
+    Ok(each.filter_map(|layout| reads(layout, line.text, options, outer).ok()).collect())
+}
+
+/// The layout that most lines seem to have, as it reads each of them.
+pub(super) fn guess_all(lines: &[Inside], options: &Options) -> Vec<Guess> {
+    let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+    let Some(layout) = guessed(&texts).map(Arc::new) else { return Vec::new() };
+    let read = |line: &Inside| {
+        let guess = reads(&layout, &line.text, options, line.outer).ok()?;
+        Some(Guess { points: guess.points.min(Guess::GUESSED), ..guess })
+    };
+    lines.iter().filter_map(read).collect()
 }
 
 /// The guess that a line has this layout, or why the layout cannot read it.
-pub(crate) fn reads(
+pub(super) fn reads(
     layout: &Arc<Layout>,
     line: &str,
     options: &Options,
     outer: Option<Instant>,
 ) -> Result<Guess, Reason> {
-    let mut rows = Rows::new(Arc::clone(layout));
+    let mut rows = Rows::new(Arc::clone(layout), false);
     let read = rows.read(line, &mut Stamps::new(Year::Any, options.unit), outer)?;
     let (instant, table) = read.ok_or("a remark")?;
     let is_known = options.layout.is_none() && layout.between.is_none();
     if is_known && !is_plausible(&table, instant) {
         return Err("a column has another kind of text".into());
     }
-    let form = LogForm::Columns(Arc::clone(layout));
-    let shape = LogShape::new(form, layout.about.clone(), Some(layout.fields()));
-    let guess = Guess::new(shape, table.points());
+    let shape =
+        LogShape::new(&ROW, Arc::clone(layout), layout.about.clone(), Some(layout.fields()));
+    let guess = Guess::new(shape, Guess::points(table.of(Standard::Ip)));
     let peer = layout.behind.and_then(|behind| {
         let (list, peer) = behind.of(table.line, table.values);
         let peer = peer.unwrap_or(forwarded::last(list).1);
@@ -85,11 +97,10 @@ const LINES: usize = 500;
 
 /// A layout guessed from the first lines. It must find, in nine of ten lines, the time, the client's address, and the
 /// request or both the method and the path.
-pub(crate) fn guessed(lines: &[&str]) -> Option<Layout> {
+fn guessed(lines: &[&str]) -> Option<Layout> {
     let lines = lines.get(..LINES).unwrap_or(lines);
     // JSON and access logs have formats of their own.
-    let is_other =
-        |line: &&str| line.starts_with('{') || clf::of_form(line, Beside::Shown).is_some();
+    let is_other = |line: &&str| line.starts_with('{') || clf::is_clf(line);
     let lines: Vec<&str> = lines.iter().copied().filter(|line| !is_other(line)).collect();
     let Guessed { columns, end, .. } = columns(&lines)?;
     let has = |name: &str| columns.iter().any(|(_, n)| n == name);
@@ -97,7 +108,9 @@ pub(crate) fn guessed(lines: &[&str]) -> Option<Layout> {
     let text = notation(&columns, &end);
     is_known.then(|| {
         let about = format!("columns, guessed: {text}");
-        Layout { certainty: Certainty::Guessed, ..Layout::new(&text, columns, end).called(&about) }
+        let mut layout = Layout::new(&text, columns, end).called(&about);
+        layout.certainty = Certainty::Guessed;
+        layout
     })
 }
 
