@@ -232,10 +232,10 @@ impl Analysis {
         true
     }
 
-    /// The measure for outliers. For a bucket it is Exim's rate over the period: the rate of the bucket is chosen for
+    /// The measure for outliers, the same for all servers: Exim's rate over the period. The rate of a bucket is chosen for
     /// the fastest client, which then has no high level.
     fn measure_of_outliers(&self) -> Measure {
-        self.choices.over(self.choices.by.unwrap_or_default(), self.choices.period)
+        Measure::Exim(self.choices.period)
     }
 
     fn find_outliers(&mut self, budget: u64) -> bool {

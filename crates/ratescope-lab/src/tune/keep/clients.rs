@@ -1,8 +1,8 @@
 //! The events of every client, kept within a room. [`sample`](super::sample) makes room.
 //!
 //! # Speed
-//! Every line of a log comes here, so an event costs only a look-up and writes to one entry of 64 bytes: the newest
-//! events of a client wait there, and move to the others several at a time. The hash has a random seed, since senders
+//! Every line of a log comes here, so an event costs only a look-up and writes to one entry: the newest events of a
+//! client wait there, and move to the others several at a time. The hash has a random seed, since senders
 //! choose the keys and could aim at collisions. No result depends on the seed: clients are numbered in the order of
 //! their first events.
 
@@ -11,9 +11,8 @@ use super::client::Client;
 use super::dictionary::{Codes, Dictionary, Labels, MOST};
 use super::stream::{Moment, Moments, Written, first};
 use core::cmp::Reverse;
-use core::hash::BuildHasher;
 use foldhash::fast::RandomState;
-use hashbrown::HashTable;
+use indexmap::IndexMap;
 use ratescope::event::{Event, Fields};
 use ratescope::policy::Per;
 use ratescope::time::{Span, Time};
@@ -24,7 +23,7 @@ use std::borrow::Cow;
 pub struct Room {
     /// The number of clients; at least 64, and at most 4 billion.
     pub clients: usize,
-    /// The bytes of everything: 64 for each client, keys, the table, events and labels.
+    /// The bytes of everything: 112 for each client, keys, events and labels.
     pub bytes: usize,
 }
 
@@ -38,17 +37,18 @@ impl Default for Room {
 /// The share of a log from which a limit is usually learned.
 const LEARNED: f64 = 2.0 / 3.0;
 
-/// The bytes of a client without its key and the events outside its entry: the entry, and its share of the table.
-const ENTRY: usize = size_of::<Client>() + 8;
+/// The bytes of a client without its key and the events outside its entry: the entry, its share of the map, and what
+/// memory of its own takes for the key.
+const ENTRY: usize = size_of::<Client>() + 56;
 
 /// The events of many clients.
 #[derive(Clone, Debug)]
 pub struct Clients {
     pub(super) room: Room,
-    hasher: RandomState,
-    pub(super) table: HashTable<u32>,
-    pub(super) list: Vec<Client>,
-    pub(super) keys: String,
+    /// By key, in the order in which they came.
+    pub(super) list: IndexMap<Box<str>, Client, RandomState>,
+    /// The bytes of all keys.
+    pub(super) key_bytes: usize,
     /// The bytes reserved for events outside the entries, in use or not.
     pub(super) outside: usize,
     /// The number of halvings.
@@ -107,10 +107,8 @@ impl Clients {
         let room = Room { clients: room.clients.clamp(64, most), bytes: room.bytes.max(1 << 16) };
         Clients {
             room,
-            hasher: RandomState::default(),
-            table: HashTable::new(),
-            list: Vec::new(),
-            keys: String::new(),
+            list: IndexMap::default(),
+            key_bytes: 0,
             outside: 0,
             halvings: 0,
             moved: Moved::default(),
@@ -171,29 +169,27 @@ impl Clients {
     /// `halvings`, a new client is never dropped. Without, it gets the halvings so far, and is dropped unless it is in
     /// the sample.
     pub(super) fn place(&mut self, key: &str, halvings: Option<u8>) -> Option<usize> {
-        let hash = self.hasher.hash_one(key.as_bytes());
-        let found = self.table.find(hash, |&place| text(&self.keys, &self.list, place) == key);
-        if let Some(&place) = found {
-            return Some(place as usize);
+        let known = self.list.get_index_of(key);
+        if known.is_some() || (halvings.is_none() && !self.stays(key)) {
+            return known;
         }
-        let stays = halvings.is_some() || self.stays(key);
-        let place = u32::try_from(self.list.len()).ok().filter(|_| stays)?;
-        let key_at = u32::try_from(self.keys.len()).ok()?;
-        let key_len = u32::try_from(key.len()).ok()?;
-        self.keys.push_str(key);
-        self.list.push(Client::new(key_at, key_len, halvings.unwrap_or(self.halvings)));
-        let keys = &self.keys;
-        let list = &self.list;
-        let hasher = &self.hasher;
-        let rehash = |&place: &u32| hasher.hash_one(text(keys, list, place).as_bytes());
-        self.table.insert_unique(hash, place, rehash);
-        Some(place as usize)
+        self.key_bytes += key.len();
+        let client = Client::new(halvings.unwrap_or(self.halvings));
+        Some(self.list.insert_full(key.into(), client).0)
+    }
+
+    pub(super) fn client(&self, place: usize) -> Option<&Client> {
+        self.list.get_index(place).map(|(_, client)| client)
+    }
+
+    pub(super) fn client_mut(&mut self, place: usize) -> Option<&mut Client> {
+        self.list.get_index_mut(place).map(|(_, client)| client)
     }
 
     /// Appends an event. Returns whether it may have taken more memory.
     #[inline]
     pub(super) fn push(&mut self, place: usize, moment: Moment, codes: Codes) -> bool {
-        let Some(client) = self.list.get_mut(place) else { return false };
+        let Some((_, client)) = self.list.get_index_mut(place) else { return false };
         if client.fills(self.room) {
             self.counts.left_out += 1;
             return false;
@@ -262,12 +258,12 @@ impl Clients {
 
     /// Tells whether later events of a client are left out, so that there is room for others.
     pub(in crate::tune) fn has_full(&self) -> bool {
-        self.list.iter().any(|client| client.fills(self.room))
+        self.list.values().any(|client| client.fills(self.room))
     }
 
     /// The bytes in use, as [`Room`] counts them.
     pub fn bytes(&self) -> usize {
-        self.list.len() * ENTRY + self.keys.len() + self.outside + self.label_bytes()
+        self.list.len() * ENTRY + self.key_bytes + self.outside + self.label_bytes()
     }
 
     /// The number of clients kept.
@@ -327,24 +323,22 @@ impl Clients {
     /// The key of the client at `place`, counted from 0 in the order in which they came; empty
     /// beyond the last.
     pub fn key(&self, place: usize) -> &str {
-        u32::try_from(place).map_or("", |place| text(&self.keys, &self.list, place))
+        self.list.get_index(place).map_or("", |(key, _)| key)
     }
 
     /// The place of the client called `key`.
     pub fn find(&self, key: &str) -> Option<usize> {
-        let hash = self.hasher.hash_one(key.as_bytes());
-        let found = self.table.find(hash, |&place| text(&self.keys, &self.list, place) == key);
-        found.map(|&place| place as usize)
+        self.list.get_index_of(key)
     }
 
     /// The number of events of the client at `place`.
     pub fn requests_of(&self, place: usize) -> u64 {
-        self.list.get(place).map_or(0, |client| client.requests.into())
+        self.client(place).map_or(0, |client| client.requests.into())
     }
 
     /// The number of clients that the client at `place` represents.
     pub fn weight(&self, place: usize) -> u64 {
-        self.list.get(place).map_or(0, |client| 1 << client.halvings)
+        self.client(place).map_or(0, |client| 1 << client.halvings)
     }
 
     /// The events of the client at `place`, in order.
@@ -355,7 +349,7 @@ impl Clients {
     pub(super) fn read(&self, place: usize) -> Moments<'_> {
         let labels = self.labels.is_some();
         let none = Moments::new([&[], &[]], labels);
-        self.list.get(place).map_or(none, |client| client.moments(labels))
+        self.client(place).map_or(none, |client| client.moments(labels))
     }
 
     /// The places of all clients, the busiest first; equally busy clients in the order in which they came.
@@ -382,16 +376,16 @@ impl Clients {
         let mut merged = Vec::new();
         let known = self.absorb_labels(other);
         let exempt = if other.halvings == 0 { other.exempt() } else { Vec::new() };
-        for (at, client) in other.list.iter().enumerate() {
+        for (at, (key, client)) in other.list.iter().enumerate() {
             // Clients kept there as the busiest, not by chance, are kept here, too, and represent only themselves, even
             // if they were in the sample here.
             let is_busiest = client.halvings == 0 && exempt.get(at) != Some(&false);
             let halvings = (is_busiest || client.halvings > 0).then_some(client.halvings);
-            let Some(place) = self.place(other.key(at), halvings) else {
+            let Some(place) = self.place(key, halvings) else {
                 self.counts.left_out += u64::from(client.requests);
                 continue;
             };
-            if let Some(client) = self.list.get_mut(place).filter(|_| is_busiest) {
+            if let Some(client) = self.client_mut(place).filter(|_| is_busiest) {
                 client.halvings = 0;
             }
             let late = self.counts.late;
@@ -401,7 +395,7 @@ impl Clients {
                 let others = others.map(|(moment, codes)| (moment, own_codes(codes, &known)));
                 merged.extend(self.labelled_moments(place).chain(others));
                 merged.sort_by_key(|(moment, _)| moment.time);
-                if let Some(client) = self.list.get_mut(place) {
+                if let Some(client) = self.client_mut(place) {
                     client.clear();
                 }
                 for &(moment, codes) in &merged {
@@ -465,7 +459,7 @@ impl Clients {
 
     /// Returns whether `time` is before the last event of the client at `place`.
     fn is_past(&self, place: usize, time: Time) -> bool {
-        self.list.get(place).is_some_and(|client| time.as_micros() < client.last)
+        self.client(place).is_some_and(|client| time.as_micros() < client.last)
     }
 
     /// Tells whether there was no halving since `ticket` was issued; true without a ticket.
@@ -494,14 +488,4 @@ fn own_codes(codes: Codes, known: &[Vec<u16>; 2]) -> Codes {
     let [path, agent] = codes.map(usize::from);
     let [paths, agents] = known;
     [paths.get(path), agents.get(agent)].map(|code| code.copied().unwrap_or_default())
-}
-
-/// The key of the client at `place`.
-#[inline]
-fn text<'a>(keys: &'a str, list: &[Client], place: u32) -> &'a str {
-    let key = list.get(place as usize).and_then(|client| {
-        let from = client.key_at as usize;
-        keys.get(from..from + client.key_len as usize)
-    });
-    key.unwrap_or("")
 }

@@ -1,9 +1,7 @@
 //! A dictionary of texts: an event keeps the numbers of its path and its agent, its labels, instead of the texts.
 
-use core::hash::{BuildHasher, Hasher};
-use core::ops::Range;
 use foldhash::fast::RandomState;
-use hashbrown::HashTable;
+use indexmap::IndexSet;
 use ratescope::internal::beginning;
 
 /// The numbers of the labels of an event: of its path and of its agent.
@@ -15,22 +13,19 @@ const NONE: u16 = 0;
 /// The number of all texts for which there is no room.
 const OTHERS: u16 = 1;
 
-/// The most kept bytes of a text; the other bytes for each text, for its end, its place in the table and the number of
-/// its requests; and the most bytes of all texts.
+/// The most kept bytes of a text; the other bytes for each text, for its place in the set and in memory and for the
+/// number of its requests; and the most bytes of all texts.
 const LONGEST: usize = 200;
-const BESIDE: usize = 18;
+const BESIDE: usize = 56;
 pub(super) const MOST: usize = 4 << 20;
 
 /// Up to 65,534 texts with their numbers, in the order in which they came.
 #[derive(Clone, Debug)]
 pub struct Dictionary {
-    texts: String,
-    /// The most bytes of all texts.
+    texts: IndexSet<Box<str>, RandomState>,
+    /// The bytes of all texts, and the most that they may have.
+    bytes: usize,
     most: usize,
-    /// The end of each text.
-    ends: Vec<u32>,
-    table: HashTable<u16>,
-    hasher: RandomState,
 }
 
 impl Default for Dictionary {
@@ -42,13 +37,7 @@ impl Default for Dictionary {
 impl Dictionary {
     /// No texts yet, with room for `most` bytes of them.
     pub(super) fn new(most: usize) -> Self {
-        Dictionary {
-            texts: String::new(),
-            most,
-            ends: Vec::new(),
-            table: HashTable::new(),
-            hasher: RandomState::default(),
-        }
+        Dictionary { texts: IndexSet::default(), bytes: 0, most }
     }
 
     /// The number of a text. A new text is added if there is room; otherwise its number is that of all other texts.
@@ -57,44 +46,41 @@ impl Dictionary {
     pub fn code(&mut self, text: Option<&str>) -> u16 {
         let Some(text) = text else { return NONE };
         let text = beginning(text, LONGEST);
-        let bytes = self.texts.as_bytes();
-        let hash = hash(&self.hasher, text);
-        let found = self.table.find(hash, |code| {
-            let place = place(&self.ends, *code);
-            place.and_then(|place| bytes.get(place)).is_some_and(|one| same(one, text.as_bytes()))
-        });
-        found.copied().unwrap_or_else(|| self.add(hash, text))
+        match self.texts.get_index_of(text) {
+            Some(place) => (place + 2) as u16,
+            None => self.add(text),
+        }
     }
 
     #[cold]
-    fn add(&mut self, hash: u64, text: &str) -> u16 {
+    fn add(&mut self, text: &str) -> u16 {
         let code = u16::try_from(self.codes()).ok();
         let Some(code) = code.filter(|_| self.bytes() + text.len() + BESIDE <= self.most) else {
             return OTHERS;
         };
-        self.texts.push_str(text);
-        self.ends.push(self.texts.len() as u32);
-        let texts = &self.texts;
-        let ends = &self.ends;
-        let hasher = &self.hasher;
-        let rehash = |code: &u16| self::hash(hasher, text_of(texts, ends, *code).unwrap_or(""));
-        self.table.insert_unique(hash, code, rehash);
+        self.bytes += text.len();
+        self.texts.insert(text.into());
         code
+    }
+
+    fn text(&self, code: u16) -> Option<&str> {
+        let place = usize::from(code).checked_sub(2)?;
+        self.texts.get_index(place).map(|text| &**text)
     }
 
     /// The number of the text with the number `code` in `from`. A new text is added, as by [`code`](Self::code).
     pub fn translated(&mut self, from: &Dictionary, code: u16) -> u16 {
-        if code == OTHERS { OTHERS } else { self.code(text_of(&from.texts, &from.ends, code)) }
+        if code == OTHERS { OTHERS } else { self.code(from.text(code)) }
     }
 
     /// One more than the highest number in use.
     pub fn codes(&self) -> usize {
-        self.ends.len() + 2
+        self.texts.len() + 2
     }
 
-    /// The bytes of all texts and of their tables.
+    /// The bytes of all texts and of their set.
     pub fn bytes(&self) -> usize {
-        self.texts.len() + self.ends.len() * BESIDE
+        self.bytes + self.texts.len() * BESIDE
     }
 
     /// The text with a number, for people.
@@ -102,7 +88,7 @@ impl Dictionary {
         match code {
             NONE => "(none)",
             OTHERS => "others",
-            _ => text_of(&self.texts, &self.ends, code).unwrap_or(""),
+            _ => self.text(code).unwrap_or(""),
         }
     }
 }
@@ -124,41 +110,6 @@ impl Labels {
             *requests += n;
         }
     }
-}
-
-/// The hash of the bytes alone. The hash of a slice or a `str` would include its length or an end mark.
-#[inline]
-fn hash(hasher: &RandomState, text: &str) -> u64 {
-    let mut hash = hasher.build_hasher();
-    hash.write(text.as_bytes());
-    hash.finish()
-}
-
-/// Compares two texts eight bytes at a time on wasm32, where `==` would compare byte by byte.
-#[inline]
-fn same(one: &[u8], other: &[u8]) -> bool {
-    if cfg!(not(any(test, target_arch = "wasm32"))) {
-        return one == other;
-    }
-    let (words, rest) = one.as_chunks::<8>();
-    let (others, other_rest) = other.as_chunks::<8>();
-    one.len() == other.len()
-        && words.iter().zip(others).all(|(a, b)| u64::from_ne_bytes(*a) == u64::from_ne_bytes(*b))
-        && rest.iter().zip(other_rest).all(|(a, b)| a == b)
-}
-
-/// The range of the text with a number; `None` if there is none.
-#[inline]
-fn place(ends: &[u32], code: u16) -> Option<Range<usize>> {
-    let place = usize::from(code).checked_sub(2)?;
-    let from = place.checked_sub(1).map_or(Some(0), |before| ends.get(before).copied())?;
-    Some(from as usize..*ends.get(place)? as usize)
-}
-
-/// The text with a number; `None` if there is none.
-#[inline]
-fn text_of<'a>(texts: &'a str, ends: &[u32], code: u16) -> Option<&'a str> {
-    texts.get(place(ends, code)?)
 }
 
 #[cfg(test)]
@@ -184,25 +135,12 @@ mod tests {
         assert_eq!((other.shown(3), all.shown(u16::MAX)), ("9", "65530"));
     }
 
-    #[test]
-    fn texts_are_equal_in_each_of_their_bytes() {
-        for length in 0..40 {
-            let text = vec![b'a'; length];
-            assert!(same(&text, &text.clone()) && !same(&text, &[&text[..], b"a"].concat()));
-            for at in 0..length {
-                let mut other = text.clone();
-                other[at] = b'b';
-                assert!(!same(&text, &other), "byte {at} of {length}");
-            }
-        }
-    }
-
-    /// The tables of many short texts take more than the texts.
+    /// The set of many short texts takes more than the texts.
     #[test]
     fn the_room_is_for_all_of_a_text() {
         let mut all = Dictionary::new(1 << 16);
         let texts = (0..u16::MAX).map(|n| format!("{n:05}"));
         let added = texts.filter(|text| all.code(Some(text)) != OTHERS).count();
-        assert_eq!((added, all.bytes()), ((1 << 16) / 23, 2849 * 23));
+        assert_eq!((added, all.bytes()), ((1 << 16) / 61, 1074 * 61));
     }
 }

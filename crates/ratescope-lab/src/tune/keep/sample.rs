@@ -14,7 +14,6 @@
 
 use super::Clients;
 use super::clients::{Moved, NOBODY};
-use hashbrown::HashTable;
 
 /// The most halvings. A client then represents 2^32 clients, and the weighted counts of 2^32 events still fit in 64
 /// bits.
@@ -71,7 +70,7 @@ impl Clients {
         let mut stays = exempt;
         for place in 0..self.list.len() {
             let in_half = hash(self.key(place)) & bit == 0;
-            if let (Some(stays), Some(client)) = (stays.get_mut(place), self.list.get_mut(place))
+            if let (Some(stays), Some(client)) = (stays.get_mut(place), self.client_mut(place))
                 && !*stays
             {
                 *stays = in_half;
@@ -87,7 +86,7 @@ impl Clients {
         let mut bytes = 0;
         let count = (self.room.clients.min(self.len()) / 8).max(1);
         for place in self.busiest().into_iter().take(count) {
-            bytes += self.list.get(place).map_or(0, |client| client.outside());
+            bytes += self.client(place).map_or(0, |client| client.outside());
             if bytes > self.room.bytes / 2 {
                 break;
             }
@@ -101,26 +100,23 @@ impl Clients {
     /// Keeps the clients for which `stays` has `true` at their places. Returns the new place of each client, by its old
     /// one; [`NOBODY`] for those that are gone.
     fn retain(&mut self, stays: &[bool]) -> Vec<u32> {
-        let list = core::mem::take(&mut self.list);
-        let keys = core::mem::take(&mut self.keys);
-        self.table = HashTable::new();
-        self.outside = 0;
-        let mut moved = vec![NOBODY; list.len()];
-        for ((mut client, stays), moved) in list.into_iter().zip(stays).zip(&mut moved) {
-            if !stays {
-                self.counts.left_out += u64::from(client.requests);
-                continue;
+        let mut moved = vec![NOBODY; self.list.len()];
+        let mut places = stays.iter().zip(&mut moved);
+        let mut kept = 0;
+        let Clients { list, counts, key_bytes, outside, .. } = self;
+        list.retain(|key, client| match places.next() {
+            Some((true, moved)) => {
+                *moved = kept;
+                kept += 1;
+                true
             }
-            let from = client.key_at as usize;
-            let key = keys.get(from..from + client.key_len as usize).unwrap_or("");
-            let Some(place) = self.place(key, Some(client.halvings)) else { continue };
-            *moved = u32::try_from(place).unwrap_or(NOBODY);
-            if let Some(new) = self.list.get_mut(place) {
-                self.outside += client.outside();
-                client.key_at = new.key_at;
-                *new = client;
+            _ => {
+                counts.left_out += u64::from(client.requests);
+                *key_bytes -= key.len();
+                *outside -= client.outside();
+                false
             }
-        }
+        });
         moved
     }
 }

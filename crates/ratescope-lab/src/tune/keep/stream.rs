@@ -25,12 +25,6 @@ pub(super) const FURTHEST: u64 = 1 << 59;
 /// The most bytes of an event: ten for the time, nine for the cost, four for the numbers of the labels.
 pub(super) const LONGEST: usize = 23;
 
-/// Room for the longest event, since eight bytes are always written at once.
-const BUFFER: usize = LONGEST + 8;
-
-/// The bits of eight bytes that say that a number continues.
-const CONTINUES: u64 = 0x8080_8080_8080_8080;
-
 /// Microseconds in the units, the finest first.
 const UNITS: [u64; 3] = [1, 1_000, 1_000_000];
 
@@ -39,7 +33,7 @@ const WHOLE: f64 = (1u64 << 52) as f64;
 
 /// An event on its way into a stream.
 pub(super) struct Written {
-    bytes: [u8; BUFFER],
+    bytes: [u8; LONGEST],
     len: usize,
 }
 
@@ -54,13 +48,13 @@ impl Written {
             _ => (step, 0),
         };
         let costs = cost != 1.0;
-        let mut written = Written { bytes: [0; BUFFER], len: 0 };
+        let mut written = Written { bytes: [0; LONGEST], len: 0 };
         written.number(units << 3 | unit << 1 | u64::from(costs));
         if costs {
             written.cost(cost);
         }
         if let Some([path, agent]) = codes {
-            written.append((u32::from(path) | u32::from(agent) << 16).to_le_bytes(), 4);
+            written.append(&(u32::from(path) | u32::from(agent) << 16).to_le_bytes());
         }
         written
     }
@@ -77,31 +71,24 @@ impl Written {
             return self.number((cost as u64) << 1);
         }
         self.number(1);
-        self.append(cost.to_bits().to_le_bytes(), 8);
+        self.append(&cost.to_bits().to_le_bytes());
     }
 
-    /// Writes seven bits a byte, the lowest first; all but the last byte have the highest bit set. Nearly all numbers
-    /// take up to eight bytes, which are made at once, since a processor predicts their number badly.
+    /// Writes seven bits a byte, the lowest first; all but the last byte have the highest bit set.
     #[inline]
     fn number(&mut self, mut n: u64) {
-        while n >= 1 << 56 {
-            self.append([n as u8 | 0x80], 1);
+        while n >= 0x80 {
+            self.append(&[n as u8 | 0x80]);
             n >>= 7;
         }
-        let n = n & 0x0fff_ffff | n << 4 & 0x0fff_ffff << 32;
-        let n = n & 0x3fff_0000_3fff | n << 2 & 0x3fff_0000_3fff << 16;
-        let n = n & 0x007f_007f_007f_007f | n << 1 & 0x7f00_7f00_7f00_7f00;
-        let last = (n | 1).ilog2() / 8;
-        let more = CONTINUES & ((1 << (8 * last)) - 1);
-        self.append((n | more).to_le_bytes(), last as usize + 1);
+        self.append(&[n as u8]);
     }
 
-    /// Writes the first `len` of some bytes.
     #[inline]
-    fn append<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
-        if let Some(place) = self.bytes.get_mut(self.len..).and_then(<[u8]>::first_chunk_mut) {
-            *place = bytes;
-            self.len += len;
+    fn append(&mut self, bytes: &[u8]) {
+        if let Some(place) = self.bytes.get_mut(self.len..self.len + bytes.len()) {
+            place.copy_from_slice(bytes);
+            self.len += bytes.len();
         }
     }
 }
@@ -171,38 +158,18 @@ impl<'a> Moments<'a> {
 }
 
 /// The first number of `bytes`, and the rest.
-#[inline(always)]
-fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let Some(eight) = bytes.first_chunk() else { return bytewise(bytes) };
-    let n = u64::from_le_bytes(*eight);
-    let ends = !n & CONTINUES;
-    if ends == 0 {
-        return bytewise(bytes);
-    }
-    let bits = ends.trailing_zeros() + 1;
-    let n = n & u64::MAX >> (64 - bits);
-    let n = n & 0x007f_007f_007f_007f | n >> 1 & 0x3f80_3f80_3f80_3f80;
-    let n = n & 0x3fff_0000_3fff | n >> 2 & 0x3fff_0000_3fff << 14;
-    let n = n & 0x0fff_ffff | n >> 4 & 0x0fff_ffff << 28;
-    Some((n, bytes.get(bits as usize / 8..)?))
-}
-
-/// The first number, where that has more than eight bytes or is among the last eight.
-fn bytewise(mut bytes: &[u8]) -> Option<(u64, &[u8])> {
+#[inline]
+fn number(mut bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut n = 0;
-    let mut shift = 0;
-    loop {
+    for shift in (0..64).step_by(7) {
         let (byte, rest) = bytes.split_first()?;
         bytes = rest;
         n |= u64::from(byte & 0x7f) << shift;
         if *byte < 0x80 {
             return Some((n, bytes));
         }
-        shift += 7;
-        if shift > 63 {
-            return None;
-        }
     }
+    None
 }
 
 /// The cost at the beginning of `bytes`, and the rest.
@@ -258,23 +225,20 @@ mod tests {
         }
     }
 
-    /// Of all lengths, and at each distance from the end, near which eight bytes can't be read at once.
     #[test]
     fn numbers_of_all_lengths_are_read() {
         for bits in 0..64 {
             for n in [1 << bits, (1 << bits) - 1, u64::MAX >> bits, 0x5555_5555_5555_5555 >> bits] {
-                let mut written = Written { bytes: [0; BUFFER], len: 0 };
+                let mut written = Written { bytes: [0; LONGEST], len: 0 };
                 written.number(n);
                 assert_eq!(
                     written.len,
                     (64 - n.leading_zeros() as usize).max(1).div_ceil(7),
                     "{n}"
                 );
-                for after in 0..9 {
-                    let bytes = [written.bytes(), &[0x80; 9][..after]].concat();
-                    assert_eq!(number(&bytes), Some((n, &[0x80; 9][..after])), "{n}");
-                    assert_eq!(number(&bytes[..written.len - 1]), None, "{n}");
-                }
+                let bytes = [written.bytes(), &[0x80; 9]].concat();
+                assert_eq!(number(&bytes), Some((n, &[0x80; 9][..])), "{n}");
+                assert_eq!(number(&bytes[..written.len - 1]), None, "{n}");
             }
         }
         assert_eq!((number(&[]), number(&[0x80; 12])), (None, None));

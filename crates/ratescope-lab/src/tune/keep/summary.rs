@@ -143,8 +143,8 @@ impl Summary {
         zones(&self.zones, out)?;
         // The events are encoded again without paths and agents, which do not leave the machine.
         let mut events = Vec::new();
-        for (place, client) in list.iter().enumerate() {
-            text(self.clients.key(place), out)?;
+        for (place, (key, client)) in list.iter().enumerate() {
+            text(key, out)?;
             number(client.halvings.into(), out)?;
             number(client.requests.into(), out)?;
             events.clear();
@@ -190,7 +190,7 @@ impl Summary {
             clients.restore(key, halved(halvings, clients.halvings)?, &all)?;
         }
         // Every request is kept, left out or unusable, so missing clients at the end are noticed, too.
-        let kept: u64 = clients.list.iter().map(|client| u64::from(client.requests)).sum();
+        let kept: u64 = clients.list.values().map(|client| u64::from(client.requests)).sum();
         let all = [left_out, clients.counts.left_out, kept];
         if all.into_iter().try_fold(unusable, u64::checked_add) != Some(requests) {
             return Err(BadSummary::Damaged("the counts"));

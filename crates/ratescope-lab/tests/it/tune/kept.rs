@@ -113,7 +113,7 @@ fn one_client_may_be_larger_than_the_room() {
     assert!(clients.bytes() <= 1 << 16);
 }
 
-/// At most 64 bytes a client, with the table but without its key and its events.
+/// At most 80 bytes a client, with its share of the map but without its key and its events.
 #[test]
 fn few_bytes_a_client() {
     let of = |n: i64| {
@@ -124,7 +124,7 @@ fn few_bytes_a_client() {
         });
         measured.bytes_current as i64
     };
-    // A list that is just full: 18 bytes of an entry are events.
-    let beyond = of(1 << 16) / (1 << 16) - 8 - 18;
-    assert!(beyond <= 64, "{beyond}");
+    // A map that is just full: 18 bytes of an entry are events.
+    let beyond = of(7 << 14) / (7 << 14) - 8 - 18;
+    assert!(beyond <= 80, "{beyond}");
 }
