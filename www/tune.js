@@ -186,7 +186,7 @@ const heard = {
     tell(said);
     outliers = above;
     $("plateau").hidden = above.length === 0;
-    page.put("picture", picture);
+    picture.forEach((numbers, name) => page.put(name, numbers));
     rows($("t-periods"), periods, 4, (row, cells) => cells.forEach((text) => row.append(cell(text))));
     $("periods").hidden = periods.length === 0;
     clients(table);

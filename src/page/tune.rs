@@ -120,9 +120,7 @@ impl view::View for View {
     }
 
     fn receive(&mut self, name: &str, numbers: &[f64]) {
-        if name == "picture" {
-            self.data = PictureData::from_numbers(numbers);
-        }
+        self.data.set(name, numbers);
     }
 
     fn write_texts(&self, _seen: &Viewport, texts: &mut Texts) {

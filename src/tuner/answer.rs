@@ -2,6 +2,7 @@
 
 use super::Tuner;
 use crate::texts::Texts;
+use js_sys::{Float64Array, Map};
 use ratescope::internal::grouped;
 use ratescope_lab::csv::{Cell, row};
 use ratescope_lab::tune::{Analysis, ClientRow, LabelRow, PictureData, Report};
@@ -19,11 +20,14 @@ impl Tuner {
         texts.drain()
     }
 
-    /// The data of the pictures: see [`PictureData::to_numbers`](ratescope_lab::tune::PictureData::to_numbers).
-    pub fn picture(&self) -> Vec<f64> {
-        self.analysis
-            .as_ref()
-            .map_or(Vec::new(), |analysis| PictureData::new(analysis).to_numbers())
+    /// The data of the pictures: the numbers of each part by its name.
+    pub fn picture(&self) -> Map {
+        let data = self.analysis.as_ref().map(PictureData::new).unwrap_or_default();
+        let parts = Map::new();
+        for name in PictureData::PARTS {
+            parts.set(&name.into(), &Float64Array::from(&data.part(name)[..]).into());
+        }
+        parts
     }
 
     /// The configuration as texts: the configuration, an empty text, and notes on it; or the reason why there is none,

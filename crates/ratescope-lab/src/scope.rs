@@ -18,6 +18,7 @@
 
 pub mod instrument;
 pub mod models;
+pub mod moving_average;
 pub mod outlook;
 pub mod settings;
 

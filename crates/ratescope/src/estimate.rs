@@ -8,7 +8,6 @@
 //! | [`exim`] | a rate and a time | n | to 1/e in a period |
 //! | [`recent_average`] | a number and a time | n λ per second | to half in a half-life |
 //! | [`smoothed`] | one more number beside Exim's | nearly nothing | to 1/e in the longer interval |
-//! | [`moving_average`] | the last N events | any rate at all | by N events, whenever they come |
 //!
 //! ```
 //! use ratescope::estimate::exim::DecayingRate;
@@ -34,6 +33,5 @@
 
 pub mod decay;
 pub mod exim;
-pub mod moving_average;
 pub mod recent_average;
 pub mod smoothed;

@@ -4,7 +4,7 @@
 //! | line | formula | disadvantage |
 //! |---|---|---|
 //! | the level of a leaky bucket | [`limit::leaky_bucket`](ratescope::limit::leaky_bucket) | at any steady rate it tends to nothing or to its maximum |
-//! | the mean of the last events | [`estimate::moving_average`](ratescope::estimate::moving_average) | it has to remember the events |
+//! | the mean of the last events | [`moving_average`](super::moving_average) | it has to remember the events |
 //! | N of the recent average | [`estimate::recent_average`](ratescope::estimate::recent_average) | it reads about a half too high |
 //!
 //! They are measured only while one of them is drawn. The bucket sees every event. It drains at the rate of the limit
@@ -16,8 +16,8 @@ mod column;
 pub use column::{Model, ModelColumn, ModelPoint};
 
 use super::Settings;
+use super::moving_average::MovingAverage;
 use crate::trace::Trace;
-use ratescope::estimate::moving_average::MovingAverage;
 use ratescope::estimate::recent_average::{Impulse, RecentAverage};
 use ratescope::limit::Limiter;
 use ratescope::limit::leaky_bucket::{LeakyBucket, State};

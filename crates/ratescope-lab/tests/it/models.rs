@@ -4,13 +4,13 @@ use crate::recorded;
 use crate::table;
 use proptest::prelude::*;
 use ratescope::estimate::exim::DecayingRate;
-use ratescope::estimate::moving_average::MovingAverage;
 use ratescope::estimate::recent_average::{Impulse, RecentAverage, settled};
 use ratescope::limit::leaky_bucket::LeakyBucket;
 use ratescope::{Limiter, Rate, Span, Time};
 use ratescope_lab::plot::axis::{readout, readout_count};
 use ratescope_lab::run::Link;
 use ratescope_lab::scope::models::{Model, ModelColumn};
+use ratescope_lab::scope::moving_average::MovingAverage;
 use ratescope_lab::scope::{Models, Scope, Settings};
 use ratescope_lab::trace::Trace;
 use ratescope_lab::view::scope::models as words;
@@ -328,4 +328,13 @@ fn a_run_of_the_scope_comes_to_what_is_said() {
     assert!((n - 20.504).abs() < 0.0005, "{n}");
     let red = scope.instrument().rate_at(last);
     assert!((red - 20.0).abs() < 1e-6, "{red}");
+}
+
+/// Memory is for the events that came, and not for those that may come.
+#[test]
+fn the_mean_of_the_last_four_billion_events() {
+    let mut mean = MovingAverage::new(u32::MAX);
+    mean.add(Time::ZERO);
+    mean.add(Time::from_micros(500_000));
+    assert_eq!(mean.rate_at(Time::from_micros(500_000)), 2.0);
 }

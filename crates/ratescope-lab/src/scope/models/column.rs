@@ -1,8 +1,8 @@
 //! The three lines at an instant, and in a column of their history.
 
+use crate::scope::moving_average::MeanEvents;
 use crate::trace::{Extent, Fold};
 use ratescope::estimate::decay::decay;
-use ratescope::estimate::moving_average::MeanEvents;
 use ratescope::limit::leaky_bucket::LeakyBucket;
 use ratescope::rate::Rate;
 use ratescope::time::Time;

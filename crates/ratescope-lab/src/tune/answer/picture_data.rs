@@ -1,4 +1,4 @@
-//! The data of the pictures, also as plain numbers, in which the Worker passes them to the page.
+//! The data of the pictures, also as named lists of numbers, in which the Worker passes them to the page.
 
 use super::Analysis;
 use crate::tune::{Burst, Frontier, Hours, Stair, Staircase, Zone};
@@ -69,106 +69,108 @@ impl PictureData {
         data
     }
 
-    /// Writes the data as numbers, for [`from_numbers`](Self::from_numbers).
-    pub fn to_numbers(&self) -> Vec<f64> {
-        let [recommended, knee] = [self.recommended, self.knee].map(|n| n.unwrap_or(f64::NAN));
-        let [low, high] = self.zone.0.map_or([f64::NAN; 2], |range| range.map(f64::from));
-        // The index of the word, from 1; 0 without a log.
-        let word = nouns().position(|noun| noun == self.events);
-        let word = word.map_or(0, |place| place + 1) as f64;
-        let mut numbers = vec![self.requests as f64, word, recommended, knee, low, high];
-        write_rows(&mut numbers, self.counted.iter().copied());
-        write_rows(
-            &mut numbers,
-            self.frontier
-                .bursts
-                .iter()
-                .map(|at| [at.burst, at.rate.count(), at.rate.per().secs(), at.touched as f64]),
-        );
-        let refusals = self.refusals.iter();
-        write_rows(
-            &mut numbers,
-            refusals.clone().map(|r| [r.refused, r.touched, r.done.into()].map(float)),
-        );
-        write_rows(&mut numbers, refusals.flat_map(|r| &r.hours.0).map(|day| day.map(float)));
-        let Staircase { clients: [a, b, c], marked, requests, stairs } = &self.staircase;
-        write_rows(&mut numbers, [[a, b, c, marked, requests].map(|n| float(*n))].into_iter());
-        write_rows(
-            &mut numbers,
-            stairs.iter().map(|stair| {
-                let Stair { limit, touched: [a, b, c], .. } = *stair;
-                let counts = [a, b, c, stair.marked, stair.refused];
-                let [a, b, c, marked, refused] = counts.map(float);
-                [limit, a, b, c, marked, refused]
-            }),
-        );
-        numbers
+    /// The names of the parts.
+    pub const PARTS: [&str; 10] = [
+        "requests",
+        "events",
+        "recommended",
+        "knee",
+        "zone",
+        "counted",
+        "bursts",
+        "refusals",
+        "clients",
+        "stairs",
+    ];
+
+    /// The numbers of a part, for [`set`](Self::set); empty if there are none.
+    pub fn part(&self, name: &str) -> Vec<f64> {
+        match name {
+            "requests" => vec![self.requests as f64],
+            "events" => {
+                let place = nouns().position(|noun| noun == self.events);
+                place.map(|place| place as f64).into_iter().collect()
+            }
+            "recommended" => Vec::from_iter(self.recommended),
+            "knee" => Vec::from_iter(self.knee),
+            "zone" => self.zone.0.iter().flatten().map(|minutes| f64::from(*minutes)).collect(),
+            "counted" => self.counted.as_flattened().to_vec(),
+            "bursts" => {
+                let bursts = self.frontier.bursts.iter();
+                bursts
+                    .flat_map(|b| [b.burst, b.rate.count(), b.rate.per().secs(), b.touched as f64])
+                    .collect()
+            }
+            "refusals" => {
+                let numbers = |r: &Refusals| {
+                    let hours = r.hours.0.into_iter().flatten();
+                    [r.refused, r.touched, r.done.into()].into_iter().chain(hours)
+                };
+                self.refusals.iter().flat_map(numbers).map(float).collect()
+            }
+            "clients" => {
+                let Staircase { clients: [a, b, c], marked, requests, .. } = self.staircase;
+                Vec::from([a, b, c, marked, requests].map(float))
+            }
+            "stairs" => {
+                let counts = |stair: &Stair| {
+                    let [a, b, c] = stair.touched;
+                    [a, b, c, stair.marked, stair.refused].map(float)
+                };
+                let stairs = self.staircase.stairs.iter();
+                stairs.flat_map(|stair| [stair.limit].into_iter().chain(counts(stair))).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
-    /// Reads what [`to_numbers`](Self::to_numbers) wrote. Other numbers give data without meaning.
-    pub fn from_numbers(numbers: &[f64]) -> Self {
-        let Some((&[requests, word, recommended, knee, low, high], mut rest)) =
-            numbers.split_first_chunk()
-        else {
-            return PictureData::default();
-        };
-        let known = |n: f64| n.is_finite().then_some(n);
-        let counted = read_rows(&mut rest);
-        let burst = |[burst, count, per, touched]: [f64; 4]| {
-            let rate = Rate::new(count, Span::from_secs(per).ok()?).ok()?;
-            Some(Burst { burst, rate, touched: touched as u64 })
-        };
-        let bursts = read_rows(&mut rest).into_iter().filter_map(burst).collect();
-        let refusals = read_rows(&mut rest).pop();
-        let hours = read_rows::<24>(&mut rest).into_iter().flatten().map(|n| n as u64).collect();
-        let refusals = refusals.map(|[refused, touched, done]| {
-            let [refused, touched] = [refused, touched].map(|n| n as u64);
-            Refusals { hours, refused, touched, done: done == 1.0 }
-        });
-        let head = read_rows(&mut rest).pop().unwrap_or_default();
-        let [a, b, c, marked, requests_measured] = head.map(|n| n as u64);
-        let stair = |[limit, counts @ ..]: [f64; 6]| {
-            let [a, b, c, marked, refused] = counts.map(|n| n as u64);
-            Stair { limit, touched: [a, b, c], marked, refused }
-        };
-        PictureData {
-            staircase: Staircase {
-                clients: [a, b, c],
-                marked,
-                requests: requests_measured,
-                stairs: read_rows(&mut rest).into_iter().map(stair).collect(),
-            },
-            counted,
-            requests: requests as u64,
-            events: (word as usize).checked_sub(1).and_then(|at| nouns().nth(at)).unwrap_or(""),
-            recommended: known(recommended),
-            knee: known(knee),
-            frontier: Frontier { bursts },
-            zone: Zone(known(low).and(known(high)).map(|_| [low, high].map(|n| n as i16))),
-            refusals,
+    /// Sets a part to the numbers of a [`part`](Self::part). Other numbers give data without meaning.
+    pub fn set(&mut self, name: &str, numbers: &[f64]) {
+        let first = numbers.first().copied();
+        match name {
+            "requests" => self.requests = first.unwrap_or(0.0) as u64,
+            "events" => {
+                let noun = first.and_then(|place| nouns().nth(place as usize));
+                self.events = noun.unwrap_or("");
+            }
+            "recommended" => self.recommended = first,
+            "knee" => self.knee = first,
+            "zone" => {
+                self.zone = Zone(numbers.first_chunk().map(|range| range.map(|n| n as i16)));
+            }
+            "counted" => self.counted = numbers.as_chunks().0.to_vec(),
+            "bursts" => {
+                let burst = |[burst, count, per, touched]: &[f64; 4]| {
+                    let rate = Rate::new(*count, Span::from_secs(*per).ok()?).ok()?;
+                    Some(Burst { burst: *burst, rate, touched: *touched as u64 })
+                };
+                self.frontier.bursts = numbers.as_chunks().0.iter().filter_map(burst).collect();
+            }
+            "refusals" => {
+                self.refusals = numbers.split_first_chunk().map(|(counts, hours)| {
+                    let [refused, touched, done] = counts.map(|n: f64| n as u64);
+                    let hours = hours.iter().map(|n| *n as u64).collect();
+                    Refusals { hours, refused, touched, done: done == 1 }
+                });
+            }
+            "clients" => {
+                let counts = numbers.first_chunk().copied().unwrap_or_default();
+                let [a, b, c, marked, requests] = counts.map(|n: f64| n as u64);
+                let stairs = core::mem::take(&mut self.staircase.stairs);
+                self.staircase = Staircase { clients: [a, b, c], marked, requests, stairs };
+            }
+            "stairs" => {
+                let stair = |[limit, counts @ ..]: &[f64; 6]| {
+                    let [a, b, c, marked, refused] = counts.map(|n| n as u64);
+                    Stair { limit: *limit, touched: [a, b, c], marked, refused }
+                };
+                self.staircase.stairs = numbers.as_chunks().0.iter().map(stair).collect();
+            }
+            _ => {}
         }
     }
 }
 
 fn float(n: u64) -> f64 {
     n as f64
-}
-
-/// Appends the number of rows, and then the rows.
-fn write_rows<const N: usize>(numbers: &mut Vec<f64>, rows: impl Iterator<Item = [f64; N]>) {
-    let at = numbers.len();
-    numbers.push(0.0);
-    numbers.extend(rows.flatten());
-    let rows = (numbers.len() - at) / N;
-    if let Some(n) = numbers.get_mut(at) {
-        *n = rows as f64;
-    }
-}
-
-/// Reads the rows of [`write_rows`] from the beginning of `numbers`; fewer if the numbers end early.
-fn read_rows<const N: usize>(numbers: &mut &[f64]) -> Vec<[f64; N]> {
-    let Some((n, rest)) = numbers.split_first() else { return Vec::new() };
-    let (rows, rest) = rest.split_at((*n as usize).saturating_mul(N).min(rest.len()));
-    *numbers = rest;
-    rows.as_chunks().0.to_vec()
 }

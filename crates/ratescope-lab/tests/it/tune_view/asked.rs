@@ -228,20 +228,25 @@ fn the_staircase_is_the_curve() {
     }
 }
 
-/// The Worker hands what it found to the page as numbers.
+/// The Worker hands what it found to the page as numbers, a list for each part.
 #[test]
 fn what_was_found_passes_as_numbers() {
+    let mut passed = PictureData::default();
     for link in LINKS {
         let found = PictureData::new(&answer(link, OFFICE));
         assert!(found.refusals.is_some() && !found.frontier.bursts.is_empty());
-        let numbers = found.to_numbers();
-        assert_eq!(PictureData::from_numbers(&numbers), found);
-        // Half a message is something else, and never a panic.
-        (0..numbers.len()).step_by(7).for_each(|n| drop(PictureData::from_numbers(&numbers[..n])));
+        // Each part replaces that of the answer before.
+        PictureData::PARTS.iter().for_each(|name| passed.set(name, &found.part(name)));
+        assert_eq!(passed, found, "{link}");
+        // Half a part is something else, and never a panic.
+        for name in PictureData::PARTS {
+            let part = found.part(name);
+            (0..part.len().min(50)).for_each(|n| PictureData::default().set(name, &part[..n]));
+        }
     }
-    assert_eq!(
-        PictureData::from_numbers(&PictureData::default().to_numbers()),
-        PictureData::default()
-    );
-    assert_eq!(PictureData::from_numbers(&[]), PictureData::default());
+    let none = PictureData::default();
+    PictureData::PARTS.iter().for_each(|name| passed.set(name, &none.part(name)));
+    assert_eq!(passed, none);
+    passed.set("colour", &[1.0]);
+    assert_eq!((passed, none.part("colour")), (none.clone(), vec![]));
 }

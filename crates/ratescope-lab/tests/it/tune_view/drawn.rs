@@ -84,7 +84,6 @@ fn a_name_covers_no_sign() {
 fn events_are_called_as_in_the_log() {
     let analysis = answer("for=exim&limit=8", "");
     let data = PictureData { events: "failed logins", ..PictureData::new(&analysis) };
-    assert_eq!(PictureData::from_numbers(&data.to_numbers()), data);
     let picture = Picture::new(&data, analysis.choices()).unwrap();
     let marks = draw(&picture, &viewport(1200.0, None));
     let says = |end: &str| {

@@ -1,7 +1,6 @@
 //! Each limiter at its edges, one by one.
 
 use crate::limiters::{KINDS, case, limiter};
-use ratescope::estimate::moving_average::MovingAverage;
 use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::limit::leaky_bucket::LeakyBucket;
 use ratescope::{Limiter, Retry, Span, Time};
@@ -313,13 +312,4 @@ fn a_cost_of_the_whole_limit() {
             assert!(!limiter.check(&mut state, Time::ZERO, 1e-6).is_allowed(), "{text}");
         }
     }
-}
-
-/// Memory is for the events that came, and not for those that may come.
-#[test]
-fn the_mean_of_the_last_four_billion_events() {
-    let mut mean = MovingAverage::new(u32::MAX);
-    mean.add(Time::ZERO);
-    mean.add(Time::from_micros(500_000));
-    assert_eq!(mean.rate_at(Time::from_micros(500_000)), 2.0);
 }

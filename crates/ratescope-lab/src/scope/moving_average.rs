@@ -22,14 +22,16 @@
 //! # The edges
 //! * **The first event:** it has no gap, and the rate is 0.
 //! * **Fewer than N gaps:** the mean of the gaps so far.
-//! * **No time passed:** the N gaps together count as at least a nanosecond, the least gap of [`exim`](super::exim). So
+//! * **No time passed:** the N gaps together count as at least a nanosecond, the least gap of [`exim`](ratescope::estimate::exim). So
 //!   N + 1 events at one instant read a billion times N: this mean ignores the size of a burst.
 //! * **Time runs backwards:** an event counts at the last time seen.
 
-use super::exim::SHORTEST_GAP;
-use crate::extremes::larger;
-use crate::time::Time;
-use alloc::collections::VecDeque;
+use ratescope::internal::larger;
+use ratescope::time::Time;
+use std::collections::VecDeque;
+
+/// The least time between two events, in seconds, as for [`exim`](ratescope::estimate::exim).
+const SHORTEST_GAP: f64 = 1e-9;
 
 /// Remembers the times of the last N + 1 events.
 #[derive(Clone, Debug)]
