@@ -10,7 +10,7 @@ pub(super) enum Address {
     /// Some nodes of a cluster.
     Cluster(Vec<ConnectionInfo>),
     /// The master of this name, at the address that the sentinels give.
-    Watched {
+    Sentinels {
         sentinels: Vec<ConnectionInfo>,
         name: String,
         master: Box<ConnectionInfo>,
@@ -38,14 +38,14 @@ impl Address {
             return Ok(Address::Cluster(nodes.collect::<RedisResult<_>>()?));
         }
         match of(SENTINELS) {
-            Some((rest, scheme)) => Address::read_watched(rest, scheme),
+            Some((rest, scheme)) => Address::read_sentinels(rest, scheme),
             None => Ok(Address::One(Box::new(text.into_connection_info()?))),
         }
     }
 
     /// Reads what follows the scheme of sentinels. The master's user and password stand before the hosts, the
     /// sentinels' in the query.
-    fn read_watched(text: &str, scheme: &str) -> RedisResult<Self> {
+    fn read_sentinels(text: &str, scheme: &str) -> RedisResult<Self> {
         let (text, query) = text.split_once('?').unwrap_or((text, ""));
         let (user, text) = split_user(text);
         let (hosts, path) = text.split_once('/').unwrap_or((text, ""));
@@ -69,11 +69,11 @@ impl Address {
         // The host does not matter: only the login and the database are used.
         let master = format!("{scheme}{user}any/{database}?{}", rest.join("&"));
         let login = master.into_connection_info()?.redis_settings().clone();
-        Address::watched(sentinels, name, login)
+        Address::behind(sentinels, name, login)
     }
 
     /// The master that these sentinels watch under a name. Its connections use TLS as those of the first sentinel do.
-    pub(super) fn watched(
+    pub(super) fn behind(
         sentinels: Vec<ConnectionInfo>,
         name: &str,
         login: RedisConnectionInfo,
@@ -84,7 +84,7 @@ impl Address {
             return Err(wrong("no master is named; write its name after the sentinels"));
         }
         let master = Box::new(first.clone().set_redis_settings(login));
-        Ok(Address::Watched { sentinels, name: name.to_owned(), master })
+        Ok(Address::Sentinels { sentinels, name: name.to_owned(), master })
     }
 }
 
@@ -136,7 +136,7 @@ mod tests {
                 Address::One(info) => (vec![*info], "one".to_owned()),
                 Address::Cluster(infos) => (infos, "cluster".to_owned()),
                 // The master comes after its sentinels.
-                Address::Watched { mut sentinels, name, master } => {
+                Address::Sentinels { mut sentinels, name, master } => {
                     sentinels.push(*master);
                     (sentinels, name)
                 }

@@ -147,7 +147,7 @@ impl Redis {
         options: Options,
     ) -> Result<Self, OpenError> {
         let sentinels: Vec<_> = sentinels.iter().map(address::connection).collect();
-        let address = Address::watched(sentinels, name, login).map_err(not_an_address)?;
+        let address = Address::behind(sentinels, name, login).map_err(not_an_address)?;
         Redis::at(address, options)
     }
 

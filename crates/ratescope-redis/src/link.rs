@@ -27,7 +27,7 @@ const REDIRECTIONS: u32 = 3;
 pub(super) struct Link {
     target: Target,
     deadline: Duration,
-    /// The last call since a ping that a server refused, whatever it may do with others.
+    /// The last fault since the last ping with which a server refused a call for good. Others may pass.
     refused: Mutex<Option<Fault>>,
 }
 
@@ -35,7 +35,7 @@ enum Target {
     One(Arc<Server>),
     Cluster(Masters),
     /// The master that sentinels name.
-    Watched(Masters),
+    Sentinels(Masters),
 }
 
 impl core::fmt::Debug for Link {
@@ -54,8 +54,8 @@ impl Link {
                 let info = nodes.first().cloned().ok_or_else(none)?;
                 Target::Cluster(Masters::new(nodes, None, info, options)?)
             }
-            Address::Watched { sentinels, name, master } => {
-                Target::Watched(Masters::new(sentinels, Some(name), *master, options)?)
+            Address::Sentinels { sentinels, name, master } => {
+                Target::Sentinels(Masters::new(sentinels, Some(name), *master, options)?)
             }
         };
         Ok(Link { target, deadline: options.deadline, refused: Mutex::default() })
@@ -118,7 +118,7 @@ impl Link {
         within_a_runtime()?;
         match &self.target {
             Target::One(server) => Ok(vec![Arc::clone(server)]),
-            Target::Cluster(masters) | Target::Watched(masters) => {
+            Target::Cluster(masters) | Target::Sentinels(masters) => {
                 let masters = masters.each(until).await?;
                 Ok(masters.into_iter().map(|range| range.master).collect())
             }
@@ -314,7 +314,9 @@ impl Target {
     async fn server(&self, key: &[u8], until: Instant) -> Result<Arc<Server>, Fault> {
         match self {
             Target::One(server) => Ok(Arc::clone(server)),
-            Target::Cluster(masters) | Target::Watched(masters) => masters.master(key, until).await,
+            Target::Cluster(masters) | Target::Sentinels(masters) => {
+                masters.master(key, until).await
+            }
         }
     }
 
@@ -328,7 +330,7 @@ impl Target {
     }
 
     fn refresh(&self) {
-        if let Target::Cluster(masters) | Target::Watched(masters) = self {
+        if let Target::Cluster(masters) | Target::Sentinels(masters) = self {
             masters.refresh();
         }
     }

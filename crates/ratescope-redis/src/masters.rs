@@ -42,7 +42,7 @@ struct Shared {
     /// The servers that the address names.
     named: Vec<Arc<Server>>,
     /// The name of the master, if `named` are sentinels.
-    watched: Option<String>,
+    master_name: Option<String>,
     nodes: Mutex<HashMap<Node, Arc<Server>>>,
     topology: watch::Sender<Topology>,
     is_refreshing: AtomicBool,
@@ -68,11 +68,11 @@ impl Topology {
 }
 
 impl Masters {
-    /// The masters of a cluster, found through the nodes `named`; or the master called `watched`, found through the
+    /// The masters of a cluster, found through the nodes `named`; or the master called `master_name`, found through the
     /// sentinels `named`. `info` has the user and so on of the masters.
     pub(super) fn new(
         named: Vec<ConnectionInfo>,
-        watched: Option<String>,
+        master_name: Option<String>,
         info: ConnectionInfo,
         options: &Options,
     ) -> RedisResult<Self> {
@@ -81,7 +81,7 @@ impl Masters {
             info,
             options: options.clone(),
             named: named.into_iter().map(server).collect::<RedisResult<_>>()?,
-            watched,
+            master_name,
             nodes: Mutex::default(),
             topology: watch::Sender::default(),
             is_refreshing: AtomicBool::new(false),
@@ -95,7 +95,7 @@ impl Masters {
         let mut topology = self.0.topology.subscribe();
         let (master, is_old) = {
             let known = topology.borrow_and_update();
-            (known.master(slot), self.0.watched.is_some() && known.is_older_than(LONGEST_AGE))
+            (known.master(slot), self.0.master_name.is_some() && known.is_older_than(LONGEST_AGE))
         };
         if let Some(master) = master {
             if is_old {
@@ -175,10 +175,10 @@ impl Shared {
         let until = Instant::now() + background_timeout(self.options.deadline);
         let mut asked = JoinSet::new();
         for server in self.to_ask() {
-            let watched = self.watched.clone();
-            asked.spawn(async move { ask(&server, watched.as_deref(), until).await });
+            let master_name = self.master_name.clone();
+            asked.spawn(async move { ask(&server, master_name.as_deref(), until).await });
         }
-        let enough = match &self.watched {
+        let enough = match &self.master_name {
             Some(_) => self.named.len() / 2 + 1,
             None => usize::from(SLOTS),
         };
@@ -221,7 +221,7 @@ impl Shared {
     /// The weight of the last answer: the number of slots that it covers, or of sentinels that agree with it.
     fn weight(&self, answers: &[Vec<Range<Node>>]) -> usize {
         let Some(last) = answers.last() else { return 0 };
-        match &self.watched {
+        match &self.master_name {
             Some(_) => answers.iter().filter(|other| *other == last).count(),
             None => last.iter().map(|range| usize::from(range.last - range.first) + 1).sum(),
         }
@@ -229,7 +229,7 @@ impl Shared {
 
     fn to_ask(&self) -> Vec<Arc<Server>> {
         let mut servers = self.named.clone();
-        if self.watched.is_none() {
+        if self.master_name.is_none() {
             let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
             servers.extend(nodes.values().map(Arc::clone));
         }
@@ -262,12 +262,12 @@ impl Shared {
 /// Asks a node of a cluster for the slots, or a sentinel for the address of the master.
 async fn ask(
     server: &Arc<Server>,
-    watched: Option<&str>,
+    master_name: Option<&str>,
     until: Instant,
 ) -> Result<Vec<Range<Node>>, Fault> {
     let permit = server.permit()?;
-    let mut command = redis::cmd(if watched.is_some() { "SENTINEL" } else { "CLUSTER" });
-    match watched {
+    let mut command = redis::cmd(if master_name.is_some() { "SENTINEL" } else { "CLUSTER" });
+    match master_name {
         Some(name) => command.arg("GET-MASTER-ADDR-BY-NAME").arg(name),
         None => command.arg("SLOTS"),
     };
@@ -275,8 +275,8 @@ async fn ask(
     report(&permit, &answer);
     let answer = answer?;
     let host = server.host().unwrap_or_default();
-    let Some(name) = watched else { return Ok(slots::ranges(&answer, host)) };
-    let master = slots::watched(&answer, host);
+    let Some(name) = master_name else { return Ok(slots::ranges(&answer, host)) };
+    let master = slots::named_master(&answer, host);
     let master = master.ok_or_else(|| {
         Fault::failed(format!("the sentinel at {host} watches no master called {name}"))
     })?;

@@ -59,7 +59,7 @@ fn range(item: &Value, host: &str) -> Option<Range<Node>> {
 }
 
 /// Reads the address of a master in the answer of the sentinel at `host`.
-pub(super) fn watched(answer: &Value, host: &str) -> Option<Node> {
+pub(super) fn named_master(answer: &Value, host: &str) -> Option<Node> {
     let Value::Array(answer) = answer else { return None };
     let [name, port] = answer.as_slice() else { return None };
     Some((reachable(text(name)?, host)?, text(port)?.parse().ok()?))
@@ -140,8 +140,8 @@ mod tests {
         assert_eq!(redirected("a", "asked"), None);
 
         let master = |name: &str, port: &str| Value::Array(vec![text(name), text(port)]);
-        assert_eq!(watched(&master("a", "7001"), "asked"), Some(("a".to_owned(), 7001)));
-        assert_eq!(watched(&master("a", "70001"), "asked"), None);
-        assert_eq!(watched(&Value::Nil, "asked"), None);
+        assert_eq!(named_master(&master("a", "7001"), "asked"), Some(("a".to_owned(), 7001)));
+        assert_eq!(named_master(&master("a", "70001"), "asked"), None);
+        assert_eq!(named_master(&Value::Nil, "asked"), None);
     }
 }
