@@ -49,15 +49,8 @@ function choose(row, chosen) {
   for (const row of rows) row.querySelector(".only").hidden = row !== all[0] || all.length === rows.length;
 }
 
-/** The lanes that the rows show, as the setting has them. */
-let known;
-
 /** Makes as many rows as there are lanes, and brings them up to date. */
 function shown() {
-  const setting = page.get("lanes");
-  // The lines of the glossary are about the limiter that the lane had.
-  if (known !== setting) closeAll();
-  known = setting;
   const lanes = texts().length;
   const colours = page.colours();
   while (rows.length > lanes) rows.pop().remove();
@@ -103,11 +96,9 @@ function row(i) {
   button("down", "Move down", () => move(i + 1));
   button("remove", "Remove", () => put(texts().toSpliced(i, 1), Math.max(0, i - 1)));
   const about = row.querySelector(".about");
-  const what = button("what", "What is", () => {
-    const isOpen = what.ariaExpanded === "true";
-    closeAll();
-    if (!isOpen) explain(about, what, row.box.value);
-  });
+  about.id = `about-${i + 1}`;
+  button("what", "What is", () => {}).setAttribute("popovertarget", about.id);
+  on(about, "beforetoggle", ({ newState }) => { if (newState === "open") explain(about, row.box.value); });
   button("only", "Only the chosen lanes, as is", () => {
     const chosen = (_, i) => rows[i].querySelector(".number").ariaPressed === "true";
     put(texts().filter(chosen), 0);
@@ -140,25 +131,15 @@ function row(i) {
   return row;
 }
 
-/** Closes the explanations of limiters. */
-function closeAll() {
-  for (const row of rows) {
-    row.querySelector(".about").hidden = true;
-    row.querySelector(".what").ariaExpanded = "false";
-  }
-}
-
-/** Shows the glossary's lines about a limiter beside its lane. */
-function explain(about, what, text) {
+/** Puts the glossary's lines about a limiter into its place. */
+function explain(about, text) {
   const [name] = text.trim().split(/[\s/]/);
   const term = text.includes("&") ? "policy" : { haproxy: "nginx", envoy: "nginx", fail2ban: "nginx" }[name] ?? name;
   const entry = document.getElementById(`what-${term}`) ?? $("what-policy");
   about.replaceChildren(...entry.cloneNode(true).children);
-  about.hidden = false;
-  what.ariaExpanded = "true";
 }
 
-/** Wires the box below the lanes that adds another one, and what closes the explanations. */
+/** Wires the box below the lanes that adds another one, and the questions. */
 function wire() {
   const add = () => {
     const error = page.set(`lane-${rows.length + 1}`, $("add").value);
@@ -168,8 +149,6 @@ function wire() {
   };
   on(document, "change", ({ target }) => { if (target.matches("[data-asks]")) ask(); });
   on($("scenarios"), "click", ({ target }) => { if (target.matches("a")) $("scenarios").hidePopover(); });
-  on(document, "keydown", ({ key }) => { if (key === "Escape") closeAll(); });
-  on($("graph"), "pointerdown", closeAll);
   on($("add-lane"), "click", add);
   on($("add"), "keydown", (event) => {
     if (event.key !== "Enter") return;

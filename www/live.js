@@ -77,7 +77,7 @@ async function listen() {
     } catch (error) {
       if (mine !== request) return;
       const said = error instanceof TypeError || error.message.length > 200 ? "" : error.message.trim();
-      state(`The service does not answer${said && `: ${said}`}. Trying again …`, true);
+      state(`${said === "there is none here" ? "No service here" : `The service does not answer${said && `: ${said}`}`}. Trying again …`, true);
     }
     await pause(wait);
   }
@@ -156,16 +156,21 @@ const heard = {
     // The key is watched again as soon as another process tells of it.
     const again = key?.isOfBefore && [...busiest, ...refused].find((it) => it.key === key.key && it.rule === key.rule);
     if (again) open(again);
-    $("since").textContent = `Keys are counted since somebody began to look, ${clock(since)}. Choose one to see its events.`;
+    $("since").textContent = `The busiest keys are counted from when somebody began to look, ${clock(since)}, and the refused ones from the start. Choose one to see its events.`;
     for (const [id, keys] of [["t-busiest", busiest], ["t-refused", refused]]) {
       // While the pointer is over a table, its rows keep their keys, so that a press meets the key it was
       // meant for.
       const stays = $(id).matches(":hover") ? [...$(id).rows].map(({ known }) => keys.find(({ hash }) => hash === known.hash) ?? known) : [];
       rows($(id), stays.length > 0 ? stays : keys, 4, (row, it) => {
         row.known = it;
-        if (!row.cells[0].firstChild) row.cells[0].append(Object.assign(document.createElement("button"), { type: "button" }));
+        if (!row.cells[0].firstChild) {
+          const button = Object.assign(document.createElement("button"), { type: "button" });
+          // Where there is no room for all of it, its end is seen, by which keys differ.
+          button.append(document.createElement("bdi"));
+          row.cells[0].append(button);
+        }
         row.cells[0].firstChild.title = it.key;
-        say(row.cells[0].firstChild, it.key || "(everybody)");
+        say(row.cells[0].firstChild.firstChild, it.key || "(everybody)");
         say(row.cells[1], isShadow(it.rule) ? `${it.rule}, a shadow` : it.rule);
         say(row.cells[2], number(it.count));
         say(row.cells[3], it.error ? number(it.error) : "");
@@ -186,7 +191,7 @@ const heard = {
   },
   lost({ events }) {
     lost += events;
-    $("lost").textContent = `Lost on the way, as this page was slow: ${number(lost)} events of the key. The sums are right.`;
+    $("lost").textContent = `${number(lost)} events of the key were lost on the way, because this page was slow. The sums are right.`;
   },
 };
 
@@ -268,7 +273,7 @@ function wire() {
     if (row?.known) open(row.known);
   });
   on($("client-close"), "click", close);
-  on($("to-tune"), "click", () => hand(log()).catch(() => page.warn("This browser keeps nothing for another page, so Tune can't have the events.")));
+  on($("to-tune"), "click", () => hand(log()).catch(() => page.warn("This browser keeps nothing for another page, so the events can’t go to Tune.")));
   on($("ask"), "submit", () => {
     token = $("token").value.trim();
     stored("sessionStorage", (store) => store.setItem("ratescope-token", token));

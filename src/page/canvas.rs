@@ -90,7 +90,7 @@ impl Canvas {
         match mark {
             Mark::Line { from, to, stroke } => {
                 context.begin_path();
-                segment(&context, *from, *to);
+                self.segment(*from, *to, stroke);
                 self.stroke(stroke);
             }
             Mark::Polyline { points, stroke } => {
@@ -101,7 +101,7 @@ impl Canvas {
             Mark::Segments { pairs, stroke } => {
                 context.begin_path();
                 for &(from, to) in pairs {
-                    segment(&context, from, to);
+                    self.segment(from, to, stroke);
                 }
                 self.stroke(stroke);
             }
@@ -132,6 +132,17 @@ impl Canvas {
             Mark::Unclip => context.restore(),
         }
         Ok(())
+    }
+
+    /// Adds a segment to the path. A horizontal one does not move with time, so it is put on whole pixels.
+    fn segment(&self, from: Point, to: Point, stroke: &Stroke) {
+        let snap = |y: f64| {
+            let half = stroke.width * self.ratio[1] / 2.0;
+            (libm::round(y * self.ratio[1] - half) + half) / self.ratio[1]
+        };
+        let [above, below] = if from.y == to.y { [snap(from.y); 2] } else { [from.y, to.y] };
+        self.context.move_to(from.x, above);
+        self.context.line_to(to.x, below);
     }
 
     fn stroke(&self, stroke: &Stroke) {
@@ -177,11 +188,6 @@ impl Canvas {
     fn colour(&self, ink: Ink) -> &'static str {
         self.theme.colour(ink)
     }
-}
-
-fn segment(context: &CanvasRenderingContext2d, from: Point, to: Point) {
-    context.move_to(from.x, from.y);
-    context.line_to(to.x, to.y);
 }
 
 fn through(context: &CanvasRenderingContext2d, points: &[Point]) {

@@ -14,7 +14,7 @@ const views = {
     begin: (page, open) => show(page, open, 'auto-rate=2&at=20&paused'),
     headings: [
       'H2 Try', 'H2 What the lines and the limit say', "H3 Red: Exim's rate", 'H3 Blue: the smoothed rate',
-      'H3 The limit: what it lets through', 'H3 The limit: when it is free again', 'H3 Keys, on the graph',
+      'H3 The limit: what it lets through', 'H3 The limit: when it is free again',
     ],
     async disturb(page) {
       for (const id of ['decay', 'increase', 'limit', 'auto-rate', 'seed']) await type(page, id, 'abc');
@@ -23,7 +23,7 @@ const views = {
   },
   compare: {
     begin: (page, open) => compare(page, open, `${quiet}&at=20&do=1:events*30`),
-    headings: ['H2 Try', 'H2 What a lane shows', 'H3 The limiters', 'H3 Keys, on the lanes'],
+    headings: ['H2 What a lane shows', 'H3 The limiters'],
     async disturb(page) {
       for (const id of ['limit', 'cost', 'auto-rate', 'seed', 'script', 'add']) await type(page, id, 'abc');
       await page.locator('#add').press('Enter');

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import { compare, HEAD, pitch, place } from './compare.mjs';
-import { column, crisp, exim, inks, noteTexts, plot, settle, written } from './scope.mjs';
+import { column, crisp, exim, inks, noteTexts, plot, rest, settle, written } from './scope.mjs';
 
 // Twelve events at 2 s, and one at 5 s.
 const run = 'auto=off&lanes=exim strict;earrrl;token-bucket;leaky-bucket;sliding-log&window=10s&at=9&paused'
@@ -46,8 +46,7 @@ pageTest('the mouse shows what each lane said', crisp, async ({ page, open }) =>
   const { left, right } = await plot(page);
   const point = async (ago) => {
     const x = Math.round(right - ago * (right - left) / 10);
-    await page.mouse.move(...await place(page, x, HEAD + 20));
-    await settle(page);
+    await rest(page, ...await place(page, x, HEAD + 20));
     // The crosshair goes through every plot.
     const line = await column(page, x);
     const distance = await pitch(page);

@@ -82,3 +82,9 @@ export const property = (page, name) => page.evaluate((name) => {
   probe.remove();
   return `#${rgb.map((c) => c.toString(16).padStart(2, '0')).join('')}`;
 }, name);
+
+// Follows a scenario of the list.
+export async function scenario(page, name) {
+  if (!await page.locator('#scenarios').isVisible()) await page.locator('#list').click();
+  await page.getByRole('link', { name, exact: true }).click();
+}

@@ -62,7 +62,7 @@ async function carry(page, ...places) {
 
 // Drags words that stand in the first paragraph over another place, and holds them there.
 async function dragWords(page, words, to) {
-  const { x, y } = await page.$eval('.gist', (it, words) => {
+  const { x, y } = await page.$eval('.gist:not([hidden])', (it, words) => {
     it.textContent = words;
     getSelection().selectAllChildren(it);
     return getSelection().getRangeAt(0).getBoundingClientRect();
@@ -78,7 +78,7 @@ pageTest('what is dragged within the page is no log', async ({ page, open, test 
     await test(`a link on ${path}`, async () => {
       await open(path);
       await started(page);
-      await carry(page, '.try a, #scenarios a', '#graph');
+      await carry(page, '.try a:visible, nav a', '#graph');
       await carry(page, 'nav a', '#graph');
       await page.locator('#copy').hover();
       assert.equal(page.url(), new URL(path, page.url()).href);
@@ -99,7 +99,7 @@ pageTest('what is dragged within the page is no log', async ({ page, open, test 
     await open('/');
     await started(page);
     await dragWords(page, '3', '#graph');
-    await page.$eval('.gist', (it) => { it.textContent = '4'; });
+    await page.$eval('.gist:not([hidden])', (it) => { it.textContent = '4'; });
     await page.mouse.up();
     await page.locator('#copy').hover();
     await Promise.all([page.waitForURL(/tune\.html/), drop(page, 'access.log', lines)]);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import { fingers } from './pointer.mjs';
 import {
-  click, clipboard, column, crisp, events, exim, inks, limitLine, noteTexts, plot, press, recording, settle, show, step,
+  click, clipboard, column, crisp, events, exim, inks, limitLine, noteTexts, plot, press, recording, rest, settle, show, step,
   type, value, values, written,
 } from './scope.mjs';
 
@@ -267,7 +267,7 @@ pageTest('the box of the crosshair is not over a limit that is dragged', crisp, 
   const box = await page.locator('#graph').boundingBox();
   const [x, y] = [box.x + 200, box.y + 1 + await limitLine(page)];
   const said = async () => { await settle(page); return (await written(page)).some((text) => text.startsWith('exactly')); };
-  await page.mouse.move(x, y);
+  await rest(page, x, y);
   assert(await said());
   await page.mouse.down();
   await page.mouse.move(x, y + 30, { steps: 3 });

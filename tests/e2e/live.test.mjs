@@ -359,7 +359,7 @@ pageTest('a look back stays while messages come, and little is said of them', { 
 
 pageTest('where there is no service there is an example, and no error', async ({ page, open }) => {
   await open('/live.html');
-  await until(page, () => document.querySelector('#state').textContent === 'The service does not answer: there is none here. Trying again …');
+  await until(page, () => document.querySelector('#state').textContent === 'The service does not answer: No service here. Trying again …');
   await page.waitForFunction(() => document.querySelector('#example .light').complete);
   assert(await page.locator('#example .light').isVisible());
   for (const id of ['graph', 'answers']) assert(await page.locator(`#${id}`).isHidden(), id);
@@ -371,7 +371,7 @@ pageTest('where there is no service it is seldom asked for, and without an error
   page.on('request', (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
   await stopClock(page);
   await open('/live.html');
-  await until(page, () => document.querySelector('#state').textContent.includes('there is none here'));
+  await until(page, () => document.querySelector('#state').textContent.includes('No service here'));
   for (let second = 0; second < 60; second++) {
     await page.clock.runFor(1000);
     await settle(page);

@@ -6,7 +6,7 @@ import { pageTest } from './harness.mjs';
 import { allowed, sent } from './compare.mjs';
 import { events, hide, inks, loaded, noteTexts, prefer, resize, settle, started, stopClock, value, written } from './scope.mjs';
 
-const STEPS = ['event', 'many', 'limit', 'burst', 'strict', 'others', 'half-life', 'mend', 'blue', 'adaptive', 'edge', 'bucket', 'yours'];
+const STEPS = ['event', 'limit', 'burst', 'edge', 'strict', 'bucket', 'blue', 'adaptive', 'yours', 'many', 'others', 'half-life', 'mend', 'slope'];
 
 // Opens the story at a step with its clock stopped.
 async function story(page, open, step = '') {
@@ -43,7 +43,7 @@ pageTest('one key a step, and each step is a run of the instrument', { reducedMo
         await reads(page, step);
       }
       const { place, lanes } = await now(page);
-      assert.equal(place, `${i + 1} of 13`);
+      assert.equal(place, `${i + 1} of 14`);
       // The picture that is shown has drawn something, and the link names it.
       assert((await written(page, lanes ? 'lanes' : 'graph')).length > 5, step);
       const link = await page.$eval(`#${step} .open`, (it) => it.pathname);
@@ -53,22 +53,55 @@ pageTest('one key a step, and each step is a run of the instrument', { reducedMo
 
   await test('and back, also while the graph has the focus', async () => {
     await page.keyboard.press('PageUp');
-    await reads(page, 'bucket');
+    await reads(page, 'mend');
     await page.keyboard.press('ArrowLeft');
-    await reads(page, 'edge');
+    await reads(page, 'half-life');
     await page.locator('#lanes').focus();
     await page.keyboard.press('PageUp');
-    await reads(page, 'adaptive');
+    await reads(page, 'others');
     await page.locator('#before').click();
-    await reads(page, 'blue');
+    await reads(page, 'many');
     await page.locator('#after').click();
-    await reads(page, 'adaptive');
+    await reads(page, 'others');
   });
 
-  await test('the address names the step', async () => {
+  await test('the address names the step, and so does the link beside its title', async () => {
     await page.clock.runFor(400);
-    assert.equal(await page.evaluate(() => location.hash), '#adaptive');
+    assert.equal(await page.evaluate(() => location.hash), '#others');
+    for (const step of STEPS) assert.equal(await page.locator(`#${step} .here`).getAttribute('href'), `#${step}`);
   });
+});
+
+pageTest('blue is hidden until it is told, and the first graph waits', async ({ page, open }) => {
+  await noteTexts(page);
+  await story(page, open);
+  const said = async () => (await written(page)).filter((text) => /^(rate|smoothed) /.test(text)).map((text) => text.split(' ')[0]);
+  assert.deepEqual(await said(), ['rate']);
+  assert.match(await page.textContent('#summary'), /0 allowed, 0 refused/);
+  await page.locator('#graph').click({ position: { x: 300, y: 200 } });
+  await settle(page);
+  assert.match(await page.textContent('#summary'), /^Measured: 1.* 1 allowed, 0 refused/);
+  // After a click on a button, too, Space is an event.
+  await page.locator('#replay').click();
+  for (let i = 0; i < 2; i++) await page.keyboard.press('Space');
+  await settle(page);
+  assert.match(await page.textContent('#summary'), /2 allowed, 0 refused/);
+  await page.evaluate(() => { location.hash = 'blue'; });
+  await reads(page, 'blue');
+  assert.deepEqual((await said()).sort(), ['rate', 'smoothed']);
+});
+
+pageTest('a run of known length is drawn from left to right on an axis that stands still', async ({ page, open }) => {
+  await noteTexts(page);
+  await story(page, open, 'burst');
+  await reads(page, 'burst');
+  await page.locator('#replay').click();
+  const axis = async () => (await written(page)).filter((text) => /^(at )?\d+\u202fs$/.test(text)).sort().join();
+  await page.clock.runFor(500);
+  const first = await axis();
+  assert.match(first, /at 15\u202fs/);
+  await page.clock.runFor(5000);
+  assert.equal(await axis(), first);
 });
 
 pageTest('a step is read when one scrolls to it, and a link leads to it', async ({ page, open }) => {
@@ -76,7 +109,7 @@ pageTest('a step is read when one scrolls to it, and a link leads to it', async 
   await reads(page, 'burst');
   await page.mouse.move(300, 400);
   await page.mouse.wheel(0, 800);
-  await page.waitForFunction(() => document.querySelector('.step.read').id === 'strict');
+  await page.waitForFunction(() => document.querySelector('.step.read').id === 'edge');
 });
 
 pageTest('sentences are lit as the run passes their flags', async ({ page, open, test }) => {
@@ -188,8 +221,7 @@ pageTest('there is one thing to do in each step', { reducedMotion: 'reduce' }, a
   });
 
   await test('Space is an event for all lanes', async () => {
-    await page.keyboard.press('PageDown');
-    for (let i = 0; i < 5; i++) await page.keyboard.press('PageDown');
+    await page.keyboard.press('PageUp');
     await reads(page, 'edge');
     await page.evaluate(() => document.activeElement.blur());
     await page.keyboard.press('Space');
@@ -204,7 +236,7 @@ pageTest('a term of the formula has its height in the graph', { reducedMotion: '
   await reads(page, 'many');
   const bold = async () => (await written(page)).filter((text) => /^[\d.]+$/.test(text)).join();
   const before = await bold();
-  for (const [i, term] of ['left', 'added', 'sum'].entries()) {
+  for (const [i, term] of ['added', 'left', 'sum'].entries()) {
     await page.locator('#many button.term').nth(i).focus();
     await settle(page);
     assert.notEqual(await bold(), before, term);
@@ -218,7 +250,7 @@ pageTest('a term of the formula has its height in the graph', { reducedMotion: '
   assert.notEqual(await bold(), before);
 });
 
-for (const viewport of [{ width: 1280, height: 800 }, { width: 820, height: 1180 }, { width: 360, height: 640 }]) {
+for (const viewport of [{ width: 1280, height: 800 }, { width: 1024, height: 768 }, { width: 820, height: 1180 }, { width: 360, height: 640 }]) {
   const size = `${viewport.width} x ${viewport.height}`;
   pageTest(`graph and sentence are in sight together at ${size}`, { viewport, reducedMotion: 'reduce' }, async ({ page, open }) => {
     await story(page, open, 'event');
@@ -235,6 +267,17 @@ for (const viewport of [{ width: 1280, height: 800 }, { width: 820, height: 1180
       const apart = text.top >= graph.bottom || text.right <= graph.left;
       assert(apart && text.top >= 0 && text.bottom <= viewport.height, `${step}: ${JSON.stringify([graph, text])}`);
     }
+  });
+}
+
+for (const [width, height] of [[667, 375], [720, 450], [844, 390], [932, 430], [1100, 500]]) {
+  pageTest(`on a low screen the graph has the width of the page, at ${width} x ${height}`, { viewport: { width, height }, reducedMotion: 'reduce' }, async ({ page, open }) => {
+    await story(page, open);
+    const { graph, wide } = await page.evaluate(() => {
+      const { scrollWidth, clientWidth } = document.documentElement;
+      return { graph: document.querySelector('#graph').clientWidth, wide: scrollWidth - clientWidth };
+    });
+    assert.deepEqual([graph > width - 60, wide], [true, 0], `${graph}`);
   });
 }
 

@@ -5,7 +5,7 @@ import { pageTest } from './harness.mjs';
 import { address, click, close, events, press, settle, show, step, type, value, wrong as wrongOf } from './scope.mjs';
 
 const boxes = {
-  decay: { good: '20s', wrong: ['abc', '10', '', '-5s', '1e9h', '2w'] },
+  decay: { good: '20s', wrong: ['abc', '-10', '', '-5s', '1e9h', '2w'] },
   increase: { good: '5s', wrong: ['', '-5s', '0s', '5 x'] },
   limit: { good: '12', wrong: ['abc', '', '-1', 'NaN', '10/1x'] },
   'auto-rate': { good: '30', wrong: ['', '0', '2000000', '1,5'] },
@@ -41,15 +41,15 @@ pageTest('wrong text', async ({ page, open, test }) => {
   await test('wrong text stays to be corrected, whatever else is done', async () => {
     await show(page, open, 'auto=off&limit=0&at=5&paused&do=1:events*3');
     const before = await value(page, 'rate');
-    await type(page, 'decay', '20');
+    await type(page, 'decay', '20 x');
     await type(page, 'seed', 'x');
     await page.locator('#mode').selectOption('leaky');
     await step(page, 10);
     await click(page);
-    assert.equal(await page.inputValue('#decay'), '20');
+    assert.equal(await page.inputValue('#decay'), '20 x');
     const [message, invalid] = await wrongOf(page, 'decay');
     assert.equal(invalid, 'true');
-    assert.match(message, /a unit is missing/);
+    assert.match(message, /Still using 10s\.$/);
     assert.equal(await page.inputValue('#seed'), 'x');
     // The good value was in force all the time.
     assert.equal(await page.textContent('#rate-unit'), 'per 10\u202fs');

@@ -2,7 +2,7 @@
 
 use super::past::Past;
 use super::probe::{Key, Series};
-use core::mem::take;
+use core::mem::{replace, take};
 use ratescope::internal::Sketch;
 use ratescope::time::Time;
 use std::collections::{HashMap, VecDeque};
@@ -43,9 +43,10 @@ pub(super) struct ProbeMemory {
     left: Option<Time>,
     /// The seconds for which the data for viewers are kept after the last viewer left.
     pub(super) keeps: f64,
-    /// When the counting of keys began; `None` while there is none.
+    /// When the counting of the busiest keys began; `None` while there is none.
     pub(super) since: Option<Time>,
     pub(super) busiest: Sketch<Option<Arc<Key>>>,
+    /// Counted from the start on, whether somebody looks or not.
     pub(super) refused: Sketch<Option<Arc<Key>>>,
     /// By their hashes.
     pub(super) watched: HashMap<u64, WatchedKey>,
@@ -150,7 +151,7 @@ impl ProbeMemory {
         !(-self.keeps..self.keeps).contains(&now.since(since))
     }
 
-    /// Drops the data for viewers if there were none for `keeps` seconds; returns whether it did.
+    /// Drops the data for viewers if there were none for `keeps` seconds, except the refused keys; returns whether it did.
     pub(super) fn forget(&mut self, now: Time) -> bool {
         if !self.viewers.is_empty() {
             return false;
@@ -161,6 +162,7 @@ impl ProbeMemory {
             *self = ProbeMemory {
                 rules: take(&mut self.rules),
                 past: take(&mut self.past),
+                refused: replace(&mut self.refused, Sketch::new(1)),
                 next: self.next,
                 keeps: self.keeps,
                 ..ProbeMemory::default()

@@ -281,12 +281,15 @@ impl Taps {
             let which = usize::from(is_refused) + usize::from(is_refused && rule.is_shadow());
             series.add(which, rule.hits(event.cost));
         }
-        if self.probe.has_viewers() {
+        // Who was refused is asked after an incident, when nobody looked.
+        let is_refused = || decision.outcomes().any(|one| !one.outcome.is_allowed());
+        if self.probe.has_viewers() || is_refused() {
             self.count_keys(decision, event);
         }
     }
 
-    /// Counts the keys of an event: each key once for each rule, however many limits count by it.
+    /// Counts the keys of an event: each key once for each rule, however many limits count by it. Without viewers, only
+    /// refused keys are counted.
     #[cold]
     fn count_keys(&self, decision: &Decision, event: &Event<'_>) {
         // The keys are hashed before the lock is taken, so that threads contend less.
@@ -307,19 +310,22 @@ impl Taps {
         }
         let mut kept = self.probe.kept();
         let kept = &mut *kept;
-        if kept.forget(event.time) {
+        let is_watched = self.probe.has_viewers() && !kept.forget(event.time);
+        if !is_watched {
             self.probe.has_viewers.store(false, Ordering::Relaxed);
-            return;
         }
         for &Counted { kind, hash, hits, cost, refused } in &keys {
             let key = || {
                 let text = self.probe.text(hash, &kind.per, event);
                 Arc::new(Key { text, kind: Arc::clone(kind) })
             };
-            show(kept.busiest.add(hash, hits), hits, key);
             if refused {
                 show(kept.refused.add(hash, hits), hits, key);
             }
+            if !is_watched {
+                continue;
+            }
+            show(kept.busiest.add(hash, hits), hits, key);
             // Events are kept even while the viewer is disconnected, so that it misses nothing.
             let Some(watch) = kept.watched.get_mut(&hash) else { continue };
             watch.key.get_or_insert_with(key);

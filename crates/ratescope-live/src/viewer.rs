@@ -11,7 +11,7 @@
 //!   that were allowed, refused, and refused by a shadow.
 //! * `sums`: the microseconds since 1970, then the same three numbers for each rule since the start. The id of this
 //!   message lets a viewer resume after it lost the connection.
-//! * `keys`: when the counting of keys began, and the busiest and the most refused keys.
+//! * `keys`: when the counting of the busiest keys began, these, and the most refused keys since the start.
 //! * `events`: for each event of the watched key the microseconds since 1970, the cost, and 1 if it was refused, else
 //!   0; and as `elsewhere`, how many events of the key were not counted because another limit refused them.
 //! * `lost`: how many events were dropped before this viewer took them.

@@ -27,7 +27,7 @@ const STARTED: &str = "service started";
 const LINES: [(usize, &str, Stroke); 3] = [
     (0, "allowed", Stroke::solid(Ink::Allowed, 1.75)),
     (2, "would be", Stroke::dashed(Ink::Refused, 1.75)),
-    (1, "refused", Stroke::solid(Ink::Refused, 1.75)),
+    (1, "refused", Stroke::solid(Ink::Refused, 3.0)),
 ];
 
 fn time(view: &Viewport<'_>) -> Timebase {

@@ -134,6 +134,30 @@ fn a_slow_viewer_is_told_how_much_it_lost() {
     assert_eq!(lost, [json!({"events": 4200 - ratescope_live::EVENTS})]);
 }
 
+/// Whoever comes after an incident learns who was refused.
+#[test]
+fn refused_keys_are_known_though_nobody_looked() {
+    let scene = Scene::new(RULES, Probe::default());
+    for user in ["ann", "bob", "bob", "bob", "bob"] {
+        scene.event(0.0, 1.0, &[("user", user)]);
+    }
+    let refused = |secs: f64| {
+        let (said, _) = told(&scene.look(&Wanted::default(), secs).next(at(secs)));
+        let of = |list: &Value| -> Vec<(String, i64)> {
+            let keys = list.as_array().unwrap().iter();
+            keys.map(|key| (key["key"].as_str().unwrap().into(), key["count"].as_i64().unwrap()))
+                .collect()
+        };
+        [of(&said["keys"]["busiest"]), of(&said["keys"]["refused"])]
+    };
+    assert_eq!(refused(10.0), [vec![], vec![("user=bob".to_owned(), 2)]]);
+    // The last viewer has left long ago.
+    scene.probe.forget(at(11.0));
+    scene.probe.forget(at(80.0));
+    scene.event(80.0, 1.0, &[("user", "bob")]);
+    assert_eq!(refused(90.0), [vec![], vec![("user=bob".to_owned(), 3)]]);
+}
+
 #[test]
 fn what_viewers_need_is_bounded_and_not_kept_while_nobody_looks() {
     let scene = Scene::new(RULES, Probe::default());

@@ -45,16 +45,21 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag], scope: 
     let plot = layout.plot;
     // Wide enough for the longest name and a number of four characters.
     let (width, size) = if layout.narrow { (78.0, SMALL - 2.0) } else { (104.0, SIZE) };
-    for &(y, name, value, ink) in tags {
+    let mut texts = Vec::with_capacity(tags.len());
+    for &(_, name, value, _) in tags {
         let number = axis::compact(value);
         let text = if layout.narrow && name.len() + number.len() > 12 {
             number
         } else {
             format!("{name} {number}")
         };
-        // A wide font would exceed the edges.
-        let size = size.min((width - 6.0) / (BOLD * text.chars().count() as f64));
-        tag(marks, Rect { x: plot.right() + 2.0, y, width, height: TAG }, &text, ink, size);
+        texts.push(text);
+    }
+    // A wide font would exceed the edges; all tags have one size.
+    let longest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(1);
+    let size = size.min((width - 6.0) / (BOLD * longest as f64));
+    for (text, &(y, _, _, ink)) in texts.iter().zip(tags) {
+        tag(marks, Rect { x: plot.right() + 2.0, y, width, height: TAG }, text, ink, size);
     }
     if layout.has_limit() {
         let y = layout.limit_y();
