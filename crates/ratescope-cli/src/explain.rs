@@ -3,6 +3,7 @@
 use crate::bounded;
 use crate::rules;
 use crate::terminal::{Visible, until_closed};
+use ratescope::event::{Descriptor, Fields};
 use ratescope::policy::KeySecret;
 use ratescope::rules::{Rule, Rules, Why};
 use ratescope::{Event, Time};
@@ -25,6 +26,11 @@ pub(crate) struct Args {
     /// The fields of the event, each as NAME=VALUE
     #[arg(value_name = "NAME=VALUE", value_parser = field)]
     fields: Vec<(String, String)>,
+
+    /// The fields are one descriptor, in this order, as Envoy sends it: then only the rule with exactly these keys
+    /// applies
+    #[arg(long)]
+    descriptor: bool,
 
     /// The file with the secret of `ratescope run`, for the keys of secret fields
     #[arg(long, value_name = "FILE")]
@@ -57,8 +63,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
 
 fn print(rules: &Rules, args: &Args, out: &mut impl Write) -> io::Result<()> {
     let event = Event { time: Time::ZERO, cost: 1.0, fields: &args.fields };
+    let sent = Sent::new(&args.fields);
+    let of_descriptor: Option<Vec<&str>> = args
+        .descriptor
+        .then(|| rules.matching(&sent).into_iter().map(|rule| rule.name()).collect());
+    let applies = |rule: &Rule, why: &Why<'_>| match &of_descriptor {
+        Some(names) => names.contains(&rule.name()),
+        None => matches!(why, Why::Applies),
+    };
     let (apply, others): (Vec<_>, Vec<_>) =
-        rules.explain(&args.fields).into_iter().partition(|(_, why)| matches!(why, Why::Applies));
+        rules.explain(&args.fields).into_iter().partition(|(rule, why)| applies(rule, why));
     match apply.len() {
         0 => writeln!(out, "no rule applies: the event is not limited")?,
         n => writeln!(out, "{n} of {} rules apply:", rules.rules().len())?,
@@ -78,9 +92,35 @@ fn print(rules: &Rules, args: &Args, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "these do not apply:")?;
     }
     for (rule, why) in others {
+        let why = match why {
+            Why::Applies => "the descriptor has not exactly its keys".to_owned(),
+            why => why.to_string(),
+        };
         writeln!(out, "   {} (line {}): {why}", rule.name(), rule.line())?;
     }
     Ok(())
+}
+
+/// The fields as one descriptor of Envoy.
+struct Sent<'a> {
+    entries: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Sent<'a> {
+    fn new(fields: &'a [(String, String)]) -> Self {
+        let entries = fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        Sent { entries: entries.collect() }
+    }
+}
+
+impl Fields for Sent<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.entries.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+
+    fn descriptor(&self) -> Option<Descriptor<'_>> {
+        Some(Descriptor { entries: &self.entries, is_first: true })
+    }
 }
 
 fn remark(rule: &Rule) -> &'static str {

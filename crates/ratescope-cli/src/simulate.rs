@@ -12,7 +12,7 @@ use crate::source::LogArgs;
 use crate::store;
 use crate::terminal::{Visible, at_least_one, say, until_closed};
 use clap::ValueEnum;
-use lane::Lane;
+use lane::{Lane, is_made};
 use live::Screen;
 use logs::Logs;
 use ratescope::policy::{Defaults, Per};
@@ -276,9 +276,9 @@ impl<W: Write> Run<'_, W> {
 
 /// Warns of the fields of the rules that the input does not have.
 fn warn_of_fields(rules: &Rules, known: &[String]) {
-    let known: HashSet<&str> = known.iter().map(String::as_str).collect();
+    let columns: HashSet<&str> = known.iter().map(String::as_str).collect();
     let mut missing: Vec<&str> = rules.fields();
-    missing.retain(|field| !known.contains(field));
+    missing.retain(|field| !columns.contains(field) && !is_made(field, rules, known));
     if !missing.is_empty() {
         let file = rules.file();
         let missing = missing.join(", ");

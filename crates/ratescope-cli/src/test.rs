@@ -38,7 +38,12 @@ use std::path::PathBuf;
 ///     ratescope test rules.yaml cases.yaml
 ///
 /// An event has a time (at: seconds, or a span such as 1m30s; by default the time of the event
-/// before), fields and a cost. With times and every it is repeated. These results can be expected:
+/// before), fields and a cost. With times and every it is repeated. In place of fields it may have
+/// descriptors, as Envoy sends them, which are decided together, each by the rule with exactly its keys:
+///
+///     descriptors: [{generic_key: all, remote_address: 192.0.2.7}, {path: /login}]
+///
+/// These results can be expected:
 ///
 ///     expect: allowed, softly or refused
 ///     by: the name of the rule that decided, or none

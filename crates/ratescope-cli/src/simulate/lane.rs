@@ -1,7 +1,8 @@
 //! A lane of a simulation: a policy, or the rules of a file, with its counts.
 
 use super::shared::Shared;
-use ratescope::rules::{Details, LimitOutcome, Load, MemoryStore, Rules, Store};
+use ratescope::event::Fields;
+use ratescope::rules::{Details, LimitOutcome, Load, MemoryStore, Rules, Store, Value};
 use ratescope::{Event, Outcome, Retry, Span};
 use ratescope_live::{Probe, Taps};
 use std::io::{self, ErrorKind, Write};
@@ -14,6 +15,8 @@ pub(crate) struct Lane {
     /// These are the rules of a file, which may depend on the load.
     pub(crate) is_rules: bool,
     decider: Decider,
+    /// The text that Envoy's route gives each request as `generic_key`, if all rules want the same.
+    generic_key: Option<String>,
     /// The counters of Live.
     taps: Option<Taps>,
     /// The keys of each limit that the user asked for; there may be room for more.
@@ -59,6 +62,7 @@ impl Lane {
     ) -> Self {
         let is_rules = text.is_none();
         let text = text.unwrap_or_else(|| rules.file().to_owned());
+        let generic_key = generic_key(&rules).filter(|_| is_rules);
         let decider = match store {
             Some(store) => Decider::Shared(store),
             None => Decider::Here(MemoryStore::new(rules, keys)),
@@ -67,6 +71,7 @@ impl Lane {
             text,
             is_rules,
             decider,
+            generic_key,
             taps: None,
             keys,
             allowed: 0,
@@ -93,8 +98,8 @@ impl Lane {
             Decider::Here(ruled) => ruled.rules(),
             Decider::Shared(store) => store.rules(),
         };
-        let load = self.is_rules.then_some(LOAD);
-        rules.fields().into_iter().chain(load).map(str::to_owned).collect()
+        let others = [LOAD, IP].into_iter().filter(|_| self.is_rules);
+        rules.fields().into_iter().chain(others).map(str::to_owned).collect()
     }
 
     /// Decides about an event.
@@ -104,6 +109,9 @@ impl Lane {
     pub(crate) fn check(&mut self, event: &Event<'_>) -> io::Result<DecisionRow<'_>> {
         let load = if self.is_rules { load(event)? } else { None };
         let details = Details::default().with_retry();
+        let named = Named { fields: event.fields, generic_key: self.generic_key.as_deref() };
+        let own = Event { fields: &named, ..*event };
+        let event = if self.is_rules { &own } else { event };
         let decision = match &self.decider {
             Decider::Here(ruled) => {
                 ruled.set_load(load);
@@ -166,6 +174,48 @@ impl Lane {
             // An evicted key that comes back is new, and may be evicted again.
             n => writeln!(out, ", keys: {len} kept, {n} evicted (more than --keys {keys})"),
         }
+    }
+}
+
+/// The fields of an event, also by the names that Envoy gives them: a log has no column of these names.
+struct Named<'a> {
+    fields: &'a dyn Fields,
+    generic_key: Option<&'a str>,
+}
+
+/// The field of a log with the address of a client.
+const IP: &str = "ip";
+
+/// The text that Envoy's route gives each request as `generic_key`, by the rules, if they name one only.
+fn generic_key(rules: &Rules) -> Option<String> {
+    let steps = rules.rules().iter().flat_map(|rule| rule.path());
+    let mut texts = steps.filter(|step| step.key == GENERIC).map(|step| &step.value);
+    let first = texts.next()?;
+    match first {
+        Value::Is(text) if texts.all(|other| other == first) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+const GENERIC: &str = "generic_key";
+
+/// Tells whether a field of the rules that a log does not have is one that Envoy makes of others.
+pub(crate) fn is_made(name: &str, rules: &Rules, known: &[String]) -> bool {
+    match name {
+        "remote_address" | "masked_remote_address" => known.iter().any(|field| field == IP),
+        GENERIC => generic_key(rules).is_some(),
+        _ => false,
+    }
+}
+
+impl Fields for Named<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        let own = self.fields.value(name).filter(|value| !value.is_empty());
+        own.or_else(|| match name {
+            "remote_address" | "masked_remote_address" => self.fields.value(IP),
+            GENERIC => self.generic_key,
+            _ => None,
+        })
     }
 }
 

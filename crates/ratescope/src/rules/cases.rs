@@ -19,6 +19,7 @@
 //! |---|---|
 //! | `at` | the time, in seconds or as a span such as `1m30s`; by default that of the event before |
 //! | `fields` | names and texts; a number is read as a text |
+//! | `descriptors` | in place of `fields`: a list of what Envoy sends, each with its names and texts in their order, decided together as for Envoy: a rule applies to the descriptor with exactly its names, and nothing waits |
 //! | `cost` | the cost; 1 by default |
 //! | `times`, `every` | the number of such events, 1 by default, and the span between two, 0 by default |
 //! | `load` | the load of the service from this event on, as in `80%`; a test may begin with a load, too |
@@ -53,6 +54,7 @@ const EVENT: MapKeys = MapKeys {
     keys: &[&[
         "at",
         "fields",
+        "descriptors",
         "cost",
         "load",
         "times",
@@ -82,11 +84,16 @@ pub(super) struct Test {
     pub(super) events: Vec<CaseEvent>,
 }
 
+/// Names and their texts.
+type Pairs = Vec<(String, String)>;
+
 /// One or several equal events, and the expectation of each.
 #[derive(Clone, Debug)]
 pub(super) struct CaseEvent {
     pub(super) at: Time,
-    pub(super) fields: Vec<(String, String)>,
+    pub(super) fields: Pairs,
+    /// In place of the fields, unless it is empty.
+    pub(super) descriptors: Vec<Pairs>,
     pub(super) cost: f64,
     pub(super) load: Option<Load>,
     pub(super) times: u32,
@@ -137,7 +144,8 @@ impl Cases {
     /// The names of the fields of all events, each once. A name that no rule uses may be misspelled.
     pub fn fields(&self) -> Vec<&str> {
         let events = self.tests.iter().flat_map(|test| &test.events);
-        let names = events.flat_map(|event| &event.fields).map(|(name, _)| name.as_str());
+        let pairs = events.flat_map(|event| event.descriptors.iter().chain([&event.fields]));
+        let names = pairs.flatten().map(|(name, _)| name.as_str());
         let mut seen = HashSet::new();
         names.filter(|name| seen.insert(*name)).collect()
     }
@@ -203,8 +211,13 @@ impl Reading {
         }
         let cost = map.get("cost").and_then(|node| self.cost(node)).unwrap_or(1.0);
         let fields = map.get("fields").map(|node| self.fields(node)).unwrap_or_default();
+        let descriptors = map.get("descriptors").map(|node| self.descriptors(node));
+        if let (Some(node), Some(_)) = (map.get("descriptors"), map.get("fields")) {
+            self.reader.wrong(node, "an event has fields or descriptors");
+        }
+        let descriptors = descriptors.unwrap_or_default();
         let expected = self.expected(&map);
-        Some(CaseEvent { at, fields, cost, load, times, every, expected })
+        Some(CaseEvent { at, fields, descriptors, cost, load, times, every, expected })
     }
 
     fn time(&mut self, node: &Node) -> Option<Time> {
@@ -232,7 +245,7 @@ impl Reading {
     }
 
     /// Reads fields: any names, with texts that may be empty.
-    fn fields(&mut self, node: &Node) -> Vec<(String, String)> {
+    fn fields(&mut self, node: &Node) -> Pairs {
         let Some(map) = self.reader.any_map(node, "fields") else { return Vec::new() };
         let mut fields = Vec::new();
         for (key, value) in map.pairs() {
@@ -241,6 +254,20 @@ impl Reading {
             fields.extend(text.map(|text| (key.word().to_owned(), text.to_owned())));
         }
         fields
+    }
+
+    /// Reads what Envoy sends: as many descriptors as a request may have, none of them empty.
+    fn descriptors(&mut self, node: &Node) -> Vec<Pairs> {
+        const MOST: usize = 64;
+        let items = self.reader.list(node, "descriptors").unwrap_or_default();
+        let descriptors: Vec<Pairs> = items.iter().map(|item| self.fields(item)).collect();
+        let is_sound = (1..=MOST).contains(&descriptors.len())
+            && descriptors.iter().all(|entries| (1..=MOST).contains(&entries.len()));
+        if !is_sound && self.reader.mistakes.is_empty() {
+            let help = "write from 1 to 64 descriptors, each with from 1 to 64 names";
+            self.reader.wrong(node, help);
+        }
+        descriptors
     }
 
     fn expected(&mut self, map: &Map<'_>) -> Vec<Expected> {

@@ -1,10 +1,10 @@
 //! Running tests of rules.
 
-use super::{CaseEvent, Cases, Expected, Test, What};
-use crate::event::Event;
+use super::{CaseEvent, Cases, Expected, Pairs, Test, What};
+use crate::event::{Descriptor, Event, Fields};
 use crate::outcome::Retry;
-use crate::rules::{Decision, LimitOutcome, MemoryStore, Rules};
-use crate::time::Time;
+use crate::rules::{Decision, Details, Intent, LimitOutcome, MemoryStore, Part, Rules};
+use crate::time::{Span, Time};
 use core::fmt;
 use std::collections::HashSet;
 
@@ -67,10 +67,18 @@ impl Test {
             }
             for n in 0..case.times {
                 number += 1;
-                let event = Event { time: case.time(n), cost: case.cost, fields: &case.fields };
-                let decision = ruled.check(&event);
-                asked.extend(decision.placed_outcomes().iter().map(|one| one.place.rule));
-                let got = Got { decision: &decision, ruled, event: &event };
+                let listed = case.listed();
+                let whole: [&dyn Fields; 1] = [&case.fields];
+                let listed: Vec<&dyn Fields> = listed.iter().map(|it| it as &dyn Fields).collect();
+                let is_listed = !listed.is_empty();
+                let fields = if is_listed { listed.as_slice() } else { whole.as_slice() };
+                let (time, cost) = (case.time(n), case.cost);
+                let events: Vec<Event<'_>> =
+                    fields.iter().map(|fields| Event { time, cost, fields: *fields }).collect();
+                let decisions = decide(ruled, &events, is_listed);
+                let outcomes = decisions.iter().flat_map(Decision::placed_outcomes);
+                asked.extend(outcomes.map(|one| one.place.rule));
+                let got = Got { decisions: &decisions, ruled, events: &events, is_listed };
                 let failures = case.failures(&got, &self.name, number);
                 if !failures.is_empty() {
                     return failures;
@@ -91,7 +99,7 @@ impl CaseEvent {
                 line: at.line,
                 column: at.column,
                 event,
-                time: got.event.time,
+                time: got.events.first().map_or(Time::ZERO, |event| event.time),
                 expected: what.to_string(),
                 got: got_instead,
             });
@@ -100,39 +108,100 @@ impl CaseEvent {
     }
 }
 
-/// The result of an event.
-struct Got<'a> {
-    decision: &'a Decision,
-    ruled: &'a MemoryStore,
-    event: &'a Event<'a>,
+/// Decides about an event, or about descriptors together, which then can't wait.
+fn decide(ruled: &MemoryStore, events: &[Event<'_>], is_listed: bool) -> Vec<Decision> {
+    match events {
+        [event] if !is_listed => vec![ruled.check(event)],
+        events => {
+            let part = |event| Part { store: ruled, event, intent: Intent::Count };
+            let parts: Vec<Part<'_, MemoryStore>> = events.iter().map(part).collect();
+            MemoryStore::answer_all(&parts, Details::default().at_once())
+        }
+    }
 }
 
-impl Got<'_> {
+/// A descriptor as Envoy sends it. Other names of the request are those of its other descriptors.
+struct Listed<'a> {
+    entries: Vec<(&'a str, &'a str)>,
+    all: &'a [Pairs],
+    is_first: bool,
+}
+
+impl Fields for Listed<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        let own = self.entries.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+        let others = || self.all.iter().flatten().filter(|(key, _)| key == name);
+        // Of several values the least, as the service takes it.
+        own.or_else(|| others().map(|(_, value)| value.as_str()).min())
+    }
+
+    fn descriptor(&self) -> Option<Descriptor<'_>> {
+        Some(Descriptor { entries: &self.entries, is_first: self.is_first })
+    }
+}
+
+impl CaseEvent {
+    /// Its descriptors. The rule for all events is asked once: with the only one, or apart.
+    fn listed(&self) -> Vec<Listed<'_>> {
+        let all = self.descriptors.as_slice();
+        let is_alone = all.len() == 1;
+        let mut listed: Vec<Listed<'_>> = Vec::new();
+        for pairs in all {
+            let entries = pairs.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+            listed.push(Listed { entries: entries.collect(), all, is_first: is_alone });
+        }
+        if all.len() > 1 {
+            listed.push(Listed { entries: Vec::new(), all, is_first: true });
+        }
+        listed
+    }
+}
+
+/// The result of an event, or of descriptors that were decided together.
+struct Got<'a> {
+    decisions: &'a [Decision],
+    ruled: &'a MemoryStore,
+    events: &'a [Event<'a>],
+    is_listed: bool,
+}
+
+impl<'a> Got<'a> {
+    fn is_allowed(&self, decision: &Decision) -> bool {
+        decision.wait().is_some_and(|wait| !self.is_listed || wait == Span::ZERO)
+    }
+
+    /// The decision that counts: the first that refuses, or else the first with a limit.
+    fn decided(&self) -> Option<(&'a Decision, &'a Event<'a>)> {
+        let each = || self.decisions.iter().zip(self.events);
+        each()
+            .find(|(decision, _)| !self.is_allowed(decision))
+            .or_else(|| each().find(|(decision, _)| decision.decided_by().is_some()))
+            .or_else(|| each().next())
+    }
     /// The actual outcome in words; `None` if it is the expected one.
     fn instead_of(&self, what: &What) -> Option<String> {
+        let (decision, event) = self.decided()?;
+        let is_allowed = self.is_allowed(decision);
         match what {
             What::Decision(expected) => {
-                let soft = if self.decision.is_soft() { "allowed softly" } else { "allowed" };
-                let got = if self.decision.is_allowed() { soft } else { "refused" };
-                (got != *expected).then(|| self.decision.to_string())
+                let is_soft = self.decisions.iter().any(Decision::is_soft);
+                let soft = if is_soft { "allowed softly" } else { "allowed" };
+                let got = if is_allowed { soft } else { "refused" };
+                (got != *expected).then(|| decision.to_string())
             }
             What::By(expected) => {
-                let same = match (expected, self.decision.decided_by()) {
+                let same = match (expected, decision.decided_by()) {
                     (Some(name), Some(by)) => is_named(name, &by),
                     (None, None) => true,
                     _ => false,
                 };
-                (!same).then(|| self.decision.to_string())
+                (!same).then(|| decision.to_string())
             }
             What::Wait(expected) => {
-                (self.decision.wait() != Some(*expected)).then(|| self.decision.to_string())
+                (decision.wait() != Some(*expected)).then(|| decision.to_string())
             }
             What::Retry(expected) => {
-                let got = if self.decision.is_allowed() {
-                    Retry::NOW
-                } else {
-                    self.ruled.retry_after(self.event)
-                };
+                let got = if is_allowed { Retry::NOW } else { self.ruled.retry_after(event) };
                 (got.wait() != *expected).then(|| match got {
                     Retry::NOW => "a retry at once".to_owned(),
                     Retry::After(wait) => format!("a retry in {wait}"),
@@ -140,7 +209,8 @@ impl Got<'_> {
                 })
             }
             What::Shadow(expected) => {
-                let got: Vec<_> = self.decision.shadow_refusals().collect();
+                let got: Vec<_> =
+                    self.decisions.iter().flat_map(Decision::shadow_refusals).collect();
                 let same = expected.iter().all(|name| got.iter().any(|by| is_named(name, by)))
                     && got.iter().all(|by| expected.iter().any(|name| is_named(name, by)));
                 (!same).then(|| {

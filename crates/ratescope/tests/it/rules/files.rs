@@ -61,6 +61,63 @@ fn tests_know_nothing_of_each_other() {
     assert_eq!(failed, [1, 0, 1, 0]);
 }
 
+/// What Envoy sends is looked up as a list: with the same names as fields, other rules apply.
+#[test]
+fn cases_have_descriptors() {
+    let rules = "domain: d
+descriptors:
+- {key: ip, rate_limit: {unit: hour, requests_per_unit: 2}}
+- key: path
+  descriptors: [{key: ip, rate_limit: {unit: hour, requests_per_unit: 1}}]
+- {key: queue, limit: leaky-bucket 1/1s queue 9}
+";
+    let rules = Rules::read("rules.yaml", rules).unwrap();
+    let cases = "tests:
+- name: fields
+  events: [{fields: {ip: a, path: /x}, expect: allowed}, {fields: {ip: a, path: /x}, expect: refused, by: 'd:path,ip'}]
+- name: one
+  events:
+  - {descriptors: [{ip: a}], times: 2, expect: allowed, by: 'd:ip'}
+  - {descriptors: [{ip: a}], expect: refused, by: 'd:ip', retry_after: 1h}
+  - {descriptors: [{ip: b}], expect: allowed}
+- name: the names in their order, and no others
+  events:
+  - {descriptors: [{path: /x, ip: a}], expect: allowed, by: 'd:path,ip'}
+  - {descriptors: [{path: /x, ip: a}], expect: refused}
+  - {descriptors: [{ip: a, path: /x}], times: 5, expect: allowed, by: none}
+  - {descriptors: [{path: /x}], times: 5, expect: allowed, by: none}
+- name: together
+  events:
+  - {descriptors: [{ip: a}, {path: /x, ip: a}], expect: allowed}
+  - {descriptors: [{ip: a}, {path: /x, ip: a}], times: 3, expect: refused, by: 'd:path,ip'}
+  - {descriptors: [{ip: a}], expect: allowed}
+  - {descriptors: [{ip: a}], expect: refused}
+- name: a proxy does not wait
+  events:
+  - {fields: {queue: a}, times: 2, expect: allowed}
+  - {descriptors: [{queue: b}], expect: allowed, wait: 0s}
+  - {descriptors: [{queue: b}], expect: refused}
+";
+    let cases = Cases::read("cases.yaml", cases).unwrap();
+    assert_eq!(cases.fields(), ["ip", "path", "queue"]);
+    let failed: Vec<String> =
+        cases.run(&rules).into_iter().flatten().map(|failure| failure.to_string()).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    let wrong = |event: &str| {
+        let text = format!("tests: [{{name: t, events: [{{{event}, expect: allowed}}]}}]\n");
+        Cases::read("f", &text).unwrap_err().to_string()
+    };
+    let both = wrong("fields: {a: b}, descriptors: [{a: b}]");
+    assert!(both.contains("an event has fields or descriptors"), "{both}");
+    for (none, why) in [
+        ("descriptors: []", "descriptors is an empty list"),
+        ("descriptors: [{}]", "write from 1 to 64 descriptors"),
+    ] {
+        assert!(wrong(none).contains(why), "{}", wrong(none));
+    }
+    assert!(wrong("descriptors: {a: b}").contains("descriptors"));
+}
+
 /// All shadows that refuse are expected, and each by its full name or by its name in the file.
 #[test]
 fn each_shadow_is_expected_by_name() {
