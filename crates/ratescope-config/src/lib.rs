@@ -23,7 +23,22 @@
 //!
 //! The server is recognized by the words of the text. Nothing is guessed: if a value is a variable or a macro, or may
 //! be in another file, a remark says with its line that it is not understood. Remarks also name what has no limit:
-//! unlimited keys, and requests that an earlier rule lets pass or refuses.
+//! unlimited keys, requests that an earlier rule lets pass or refuses, and what refuses beside the limits. A text that
+//! the server itself refuses is an error.
+//!
+//! [`Found::only`] is the scope of a limit as a test of an event's fields, to try it on the events of a log:
+//! ```
+//! # let nginx = "limit_req_zone $host zone=login:10m rate=10r/m;
+//! # server { location /login { limit_req zone=login burst=5 nodelay; } }";
+//! use ratescope_config::Only;
+//!
+//! let config = ratescope_config::read(nginx)?;
+//! let Only::Fields(test) = &config.found[0].only else { panic!("it is for /login") };
+//! let filter = test.compile()?;
+//! assert!(filter.passes(&[("path", "/login/a")]));
+//! assert!(!filter.passes(&[("path", "/")]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! A text has at most 1 MiB, its blocks nest at most 64 levels deep, and at most 1,000 limits are read.
 //!
@@ -80,8 +95,24 @@
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![warn(clippy::disallowed_methods)] // clippy.toml says which, and why.
 
+mod blocks;
+mod caddy;
+mod cloudflare;
+mod descriptors;
+mod earlier;
+mod envoy;
+mod exim;
+mod fail2ban;
+mod field;
+mod haproxy;
+mod nftables;
+mod nginx;
 mod only;
 mod read;
+mod rust;
+mod traefik;
+mod tree;
+mod words;
 mod write;
 
 pub use only::{Filter, Is, Only, Test};

@@ -1,23 +1,9 @@
 //! The limits of a configuration: which server it is of, and what is found in it.
 
-mod blocks;
-mod caddy;
-mod cloudflare;
-mod descriptors;
-mod earlier;
-mod envoy;
-mod exim;
-mod fail2ban;
-mod field;
-mod haproxy;
-mod nftables;
-mod nginx;
-mod rust;
-mod traefik;
-mod tree;
-mod words;
-
-use crate::{Addresses, Only, Target};
+use crate::{
+    Addresses, Only, Target, caddy, cloudflare, descriptors, envoy, exim, fail2ban, field, haproxy,
+    nftables, nginx, rust, traefik,
+};
 use core::fmt;
 use ratescope::internal::shown;
 use ratescope::limit::any::AnyLimiter;
@@ -28,7 +14,7 @@ use std::collections::BTreeSet;
 pub const LONGEST: usize = 1 << 20;
 
 /// How deep blocks may be nested.
-const DEEPEST: usize = 64;
+pub(crate) const DEEPEST: usize = 64;
 
 /// The most limits and the most remarks of a text.
 const MOST: usize = 1000;
@@ -37,7 +23,7 @@ const MOST: usize = 1000;
 const ECHO: usize = 60;
 
 /// The length at which a scope, or a part of it, is cut.
-const SCOPE: usize = 300;
+pub(crate) const SCOPE: usize = 300;
 
 /// The limits of a configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -202,12 +188,12 @@ impl Config {
         Policy::new(limits).map_err(|_| Error(vec![Remark { line: 0, text: problem() }]))
     }
 
-    fn remark(&mut self, line: usize, text: impl Into<String>) {
+    pub(crate) fn remark(&mut self, line: usize, text: impl Into<String>) {
         self.remarks.push(Remark { line, text: text.into() });
     }
 
     /// Says that the server refuses the configuration for this.
-    fn refuse(&mut self, line: usize, why: impl fmt::Display) {
+    pub(crate) fn refuse(&mut self, line: usize, why: impl fmt::Display) {
         if self.refused.len() < MOST {
             let text = format!("{why}, which {} refuses", self.target.title());
             self.refused.push(Remark { line, text });
@@ -215,12 +201,12 @@ impl Config {
     }
 
     /// Says that something else refuses, too.
-    fn beside(&mut self, line: usize, what: &str) {
+    pub(crate) fn beside(&mut self, line: usize, what: &str) {
         self.remark(line, format!("{what} refuses, too, and is not tried"));
     }
 
     /// Adds a limit, or a remark that says why it can't be read.
-    fn add(&mut self, line: usize, found: Result<Found, String>) {
+    pub(crate) fn add(&mut self, line: usize, found: Result<Found, String>) {
         match found {
             Ok(found) => self.found.push(found),
             Err(problem) => self.remark(line, problem),
@@ -270,7 +256,7 @@ impl Config {
 }
 
 /// A limit from the text form of its limiter and the fields of its key.
-fn limit(limiter: &str, fields: &[String]) -> Result<Limit, String> {
+pub(crate) fn limit(limiter: &str, fields: &[String]) -> Result<Limit, String> {
     let limiter: AnyLimiter = limiter.parse().map_err(|e: ratescope::ParseError| e.to_string())?;
     let mut seen = BTreeSet::new();
     let once = fields.iter().filter(|field| seen.insert(*field));
@@ -279,7 +265,7 @@ fn limit(limiter: &str, fields: &[String]) -> Result<Limit, String> {
 }
 
 /// The parts of a scope as one text, cut if it is long; `None` without parts.
-pub(crate) fn scope(parts: impl IntoIterator<Item: AsRef<str>>, between: &str) -> Option<String> {
+pub(crate) fn scoped(parts: impl IntoIterator<Item: AsRef<str>>, between: &str) -> Option<String> {
     let mut scope = String::new();
     for part in parts {
         if scope.len() > SCOPE {

@@ -1,18 +1,8 @@
 //! A policy in the syntax of a server.
 
-mod caddy;
-mod cloudflare;
-mod descriptors;
-mod envoy;
-mod exim;
-mod fail2ban;
-mod field;
-mod haproxy;
-mod nftables;
-mod nginx;
-mod rust;
-mod traefik;
-
+use crate::{
+    caddy, cloudflare, descriptors, envoy, exim, fail2ban, haproxy, nftables, nginx, rust, traefik,
+};
 use core::fmt;
 use core::str::FromStr;
 use ratescope::internal::named;
@@ -82,7 +72,7 @@ impl Default for Addresses {
 
 /// The networks of trusted proxies: private, loopback and link-local, which no packet from the internet has. A log is
 /// read by the same rule.
-const PROXIES: [&str; 8] = [
+pub(crate) const PROXIES: [&str; 8] = [
     "10.0.0.0/8",
     "172.16.0.0/12",
     "192.168.0.0/16",
@@ -181,43 +171,51 @@ impl Target {
 
     /// The name for people.
     pub const fn title(self) -> &'static str {
-        self.names().1
+        self.names().title
     }
 
     /// Where its configuration goes.
     pub const fn file(self) -> &'static str {
-        self.names().2
+        self.names().file
     }
 
-    /// The text form, its name for people, and where its configuration goes.
-    const fn names(self) -> (&'static str, &'static str, &'static str) {
+    const fn names(self) -> Names {
         match self {
-            Target::Exim => ("exim", "Exim", "exim4.conf"),
-            Target::Nginx => ("nginx", "nginx", "nginx.conf"),
-            Target::Haproxy => ("haproxy", "HAProxy", "haproxy.cfg"),
-            Target::Envoy => ("envoy", "Envoy", "envoy.yaml"),
-            Target::Descriptors => {
-                ("descriptors", "the rate limit service", "config.yaml of the rate limit service")
-            }
-            Target::Caddy => ("caddy", "Caddy", "Caddyfile"),
-            Target::Traefik => ("traefik", "Traefik", "dynamic configuration of Traefik, YAML"),
-            Target::Cloudflare => ("cloudflare", "Cloudflare", "rules of the phase http_ratelimit"),
-            Target::Rust => ("rust", "Rust", "limits.rs"),
-            Target::Nftables => ("nftables", "nftables", "nftables.conf"),
-            Target::Fail2ban => ("fail2ban", "fail2ban", "jail.local"),
+            Target::Exim => exim::NAMES,
+            Target::Nginx => nginx::NAMES,
+            Target::Haproxy => haproxy::NAMES,
+            Target::Envoy => envoy::NAMES,
+            Target::Descriptors => descriptors::NAMES,
+            Target::Caddy => caddy::NAMES,
+            Target::Traefik => traefik::NAMES,
+            Target::Cloudflare => cloudflare::NAMES,
+            Target::Rust => rust::NAMES,
+            Target::Nftables => nftables::NAMES,
+            Target::Fail2ban => fail2ban::NAMES,
         }
     }
 }
 
+/// The names of a target.
+#[derive(Clone, Copy)]
+pub(crate) struct Names {
+    /// Its text form.
+    pub(crate) name: &'static str,
+    /// For people.
+    pub(crate) title: &'static str,
+    /// Where its configuration goes.
+    pub(crate) file: &'static str,
+}
+
 /// The text; or the reason why it cannot be written, with the limit that is the reason, if any.
-type Written = Result<String, (Option<String>, String)>;
+pub(crate) type Written = Result<String, (Option<String>, String)>;
 
 /// The warnings so far, each once.
 #[derive(Debug, Default)]
-struct Notes(Vec<String>);
+pub(crate) struct Notes(Vec<String>);
 
 impl Notes {
-    fn add(&mut self, warning: impl Into<String>) {
+    pub(crate) fn add(&mut self, warning: impl Into<String>) {
         let warning = warning.into();
         if !self.0.contains(&warning) {
             self.0.push(warning);
@@ -225,13 +223,13 @@ impl Notes {
     }
 
     /// Warns that a limiter is written as the server's `own`, with the `difference`.
-    fn instead(&mut self, limit: &Limit, own: &impl fmt::Display, difference: &str) {
+    pub(crate) fn instead(&mut self, limit: &Limit, own: &impl fmt::Display, difference: &str) {
         self.add(format!("{} is written as \"{own}\", {difference}", limit.limiter));
     }
 }
 
 /// The rate and the burst of a token bucket; `None` for another limiter.
-fn token_bucket(limiter: &AnyLimiter) -> Option<(Rate, f64)> {
+pub(crate) fn token_bucket(limiter: &AnyLimiter) -> Option<(Rate, f64)> {
     match limiter {
         AnyLimiter::TokenBucket(bucket) => Some((bucket.rate(), bucket.burst())),
         AnyLimiter::Gcra(bucket) => Some((bucket.rate(), bucket.burst())),
@@ -239,19 +237,19 @@ fn token_bucket(limiter: &AnyLimiter) -> Option<(Rate, f64)> {
     }
 }
 
-fn is_whole(number: f64) -> bool {
+pub(crate) fn is_whole(number: f64) -> bool {
     number >= 1.0 && number == libm::floor(number)
 }
 
 /// The events of a rate in a span, if they are, up to rounding errors, a whole number from 1.
-fn whole_count(rate: Rate, span: Span) -> Option<f64> {
+pub(crate) fn whole_count(rate: Rate, span: Span) -> Option<f64> {
     let count = rate.count() * (span.secs() / rate.per().secs());
     let whole = libm::round(count);
     (whole >= 1.0 && (count - whole).abs() < count * 1e-12).then_some(whole)
 }
 
 /// Joins the texts that `write` makes of each limit and its number, from 1.
-fn each(
+pub(crate) fn each(
     limits: &[Limit],
     mut write: impl FnMut(usize, &Limit) -> Result<String, String>,
 ) -> Written {
@@ -264,7 +262,7 @@ fn each(
 /// As in `nginx`.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.names().0)
+        f.write_str(self.names().name)
     }
 }
 
@@ -272,7 +270,7 @@ impl FromStr for Target {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let names = Target::ALL.map(|target| (target, target.names().0));
+        let names = Target::ALL.map(|target| (target, target.names().name));
         named(&names, text, "not a target; write one of {}")
     }
 }

@@ -5,7 +5,11 @@ use crate::write::keys::{ADDRESSES, keys, server};
 use proptest::prelude::*;
 use ratescope::Policy;
 use ratescope::policy::LIMITS;
-use ratescope_config::{Addresses, Target};
+use ratescope::rules::cases::Cases;
+use ratescope::rules::{MemoryStore, Rules};
+use ratescope::{Event, Time};
+use ratescope_config::{Addresses, Only, Target};
+use std::fmt::Write;
 
 /// Reads what was written; `false` if the policy can't be written.
 fn is_read_back(target: Target, policy: &Policy, addresses: Addresses) -> bool {
@@ -20,6 +24,7 @@ fn is_read_back(target: Target, policy: &Policy, addresses: Addresses) -> bool {
         "{policy} became {again}"
     );
     assert_eq!(config.found.len(), policy.limits().len(), "{}", written.text);
+    assert!(config.found.iter().all(|found| found.only == Only::All), "{}", written.text);
     let lines = written.text.lines().count();
     assert!(config.found.iter().all(|found| (1..=lines).contains(&found.line)));
     true
@@ -172,5 +177,84 @@ proptest! {
             }
             let _ = ratescope_config::read(&chars.into_iter().collect::<String>());
         }
+    }
+}
+
+/// The fields of an event, as Envoy's route of a written rule file makes descriptors of them: its actions are comments
+/// there.
+fn descriptors(text: &str, fields: &[(&str, &str)]) -> Vec<String> {
+    let value = |name: &str| fields.iter().find(|(known, _)| *known == name).unwrap().1;
+    let mut all: Vec<Vec<String>> = Vec::new();
+    for line in text.lines().filter_map(|line| line.strip_prefix('#')) {
+        let action = line.trim().trim_start_matches("- ");
+        let of = |name: &str| {
+            let (_, rest) = action.split_once(name)?;
+            Some(rest.split([',', ' ', '}']).find(|word| !word.is_empty())?.trim_matches('"'))
+        };
+        let entry = if action == "actions:" {
+            all.push(Vec::new());
+            continue;
+        } else if let Some(name) = of("descriptor_value:") {
+            format!("generic_key: {name}")
+        } else if let Some(key) = of("descriptor_key:") {
+            let header = of("header_name:").unwrap();
+            let field = match header {
+                ":authority" => "host",
+                name => name.trim_start_matches(':'),
+            };
+            format!("{key}: {}", value(field))
+        } else if action.starts_with("remote_address") {
+            format!("remote_address: {}", value("ip"))
+        } else {
+            continue;
+        };
+        all.last_mut().unwrap().push(entry);
+    }
+    all.into_iter().map(|entries| format!("{{{}}}", entries.join(", "))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// The rule file decides about the descriptors of Envoy's route as the policy does about the fields.
+    #[test]
+    fn a_written_rule_file_decides_as_the_policy(
+        limits in prop::collection::vec(
+            (1u32..6, prop::sample::select(vec!["1s", "1m"]),
+             prop::sample::select(vec!["all", "ip", "path", "ip+path", "host+method", "api-key+ip"])),
+            1..4),
+        events in prop::collection::vec((0u32..90, 0usize..3, 0usize..3, 0usize..2), 1..40),
+    ) {
+        let limits: Vec<String> =
+            limits.iter().map(|(n, per, key)| format!("fixed-window {n}/{per} per {key}")).collect();
+        let policy: Policy = limits.join(" & ").parse().unwrap();
+        let written = Target::Descriptors.configure(&policy).unwrap();
+        let rules = Rules::read("config.yaml", &written.text).unwrap();
+        let expected = MemoryStore::new(policy, 1000);
+        let mut at: Vec<_> = events;
+        at.sort_unstable();
+        let mut cases = "tests:\n- name: all\n  events:\n".to_owned();
+        for (secs, ip, path, other) in at {
+            let ip = format!("192.0.2.{ip}");
+            let path = format!("/{path}");
+            let other = format!("x{other}");
+            let fields = [
+                ("ip", ip.as_str()),
+                ("path", &path),
+                ("host", &other),
+                ("method", "GET"),
+                ("api-key", &other),
+            ];
+            let time = Time::from_secs(f64::from(secs)).unwrap();
+            let is_allowed =
+                expected.check(&Event { time, cost: 1.0, fields: &fields }).is_allowed();
+            let expect = if is_allowed { "allowed" } else { "refused" };
+            let sent = descriptors(&written.text, &fields).join(", ");
+            writeln!(cases, "  - {{at: {secs}, descriptors: [{sent}], expect: {expect}}}").unwrap();
+        }
+        let cases = Cases::read("cases.yaml", &cases).unwrap_or_else(|error| panic!("{error}\n{cases}"));
+        let failures: Vec<String> =
+            cases.run(&rules).into_iter().flatten().map(|failed| failed.to_string()).collect();
+        prop_assert!(failures.is_empty(), "{failures:#?}\n{}", written.text);
     }
 }

@@ -1,18 +1,28 @@
-//! Cloudflare: rate limiting rules, as its API has them.
+//! Cloudflare: rate limiting rules, as its Rulesets API has them.
+//!
+//! Source: Cloudflare, "Rate limiting rules", "Rate limiting parameters"; and its blog, "How we built
+//! rate limiting capable of scaling to millions of domains", for the [sliding
+//! counter](ratescope::limit::sliding_counter).
 
-use super::field::{header, ip, unknown};
-use super::tree::{documents, walk};
-use super::words::{has, lines, whole};
-use super::{Config, Found, Remark, limit, said};
+use crate::field::{Field, fields, header, ip, no_user, unknown};
 use crate::only::{escape, network};
+use crate::read::{Config, Found, Remark, limit, said, scoped};
+use crate::tree::{documents, walk};
+use crate::words::{has, lines, whole};
+use crate::write::{Names, Notes, Written, each, is_whole};
 use crate::{Addresses, Is, Only, Test};
 use ratescope::internal::yaml::Node;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::policy::{Limit, Per};
 
-pub(super) fn is_known(text: &str) -> bool {
+pub(crate) const NAMES: Names =
+    Names { name: "cloudflare", title: "Cloudflare", file: "rules of the phase http_ratelimit" };
+
+pub(crate) fn is_known(text: &str) -> bool {
     has(text, &["//", "#"], "requests_per_period")
 }
 
-pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
+pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     if lines(text, &["//", "#"]).any(|(_, line)| line.starts_with("resource ")) {
         return Err(Remark {
             line: 0,
@@ -84,7 +94,7 @@ fn rule(node: &Node, rate: &Node) -> Result<Found, String> {
         line: rate.at.line,
         limit: limit(&format!("sliding-counter {count}/{secs}s"), &fields)?,
         addresses: Addresses::default(),
-        scope: super::scope(scope, ""),
+        scope: scoped(scope, ""),
         only,
     })
 }
@@ -200,4 +210,59 @@ fn field(key: &str) -> Result<String, String> {
             header(name.ok_or_else(|| unknown(key))?)
         }
     })
+}
+
+/// The periods that Cloudflare offers, in seconds.
+const PERIODS: [f64; 6] = [10.0, 60.0, 120.0, 300.0, 600.0, 3600.0];
+
+pub(crate) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
+    let rules = each(limits, |n, limit| {
+        let AnyLimiter::SlidingCounter(counter) = &limit.limiter else {
+            let problem = "it has a counter only; write a limit such as sliding-counter 500/1m";
+            return Err(problem.to_owned());
+        };
+        let count = counter.limit().count();
+        let secs = counter.limit().per().secs();
+        if !PERIODS.contains(&secs) {
+            return Err("its periods are 10s, 1m, 2m, 5m, 10m and 1h".to_owned());
+        }
+        if !is_whole(count) {
+            return Err("its requests are a whole number from 1".to_owned());
+        }
+        let keys = characteristics(&limit.per)?;
+        let comma = if n == limits.len() { "" } else { "," };
+        Ok(format!(
+            "  {{\n    \"description\": \"{limit}\",\n    \"expression\": \"true\",\n    \
+             \"action\": \"block\",\n    \"ratelimit\": {{\n      \"characteristics\": [{keys}],\n      \
+             \"period\": {secs},\n      \"requests_per_period\": {count},\n      \
+             \"mitigation_timeout\": 0\n    }}\n  }}{comma}\n"
+        ))
+    })?;
+    notes.add("Cloudflare counts in each of its data centers for itself");
+    notes.add(
+        "a mitigation_timeout of 0 refuses what is above the rate, and no more; not every plan has \
+         it, and with another everything of the sender is refused for that long",
+    );
+    if limits.len() > 1 {
+        notes.add("a request that one rule refuses may have counted in others");
+    }
+    Ok(format!("[\n{rules}]\n"))
+}
+
+/// The characteristics by which Cloudflare counts requests separately, always with its data center.
+fn characteristics(per: &Per) -> Result<String, String> {
+    let mut names = vec!["\"cf.colo.id\"".to_owned()];
+    for field in fields(per)? {
+        names.push(match field {
+            Field::Ip => "\"ip.src\"".to_owned(),
+            Field::Host => "\"http.host\"".to_owned(),
+            Field::Path => "\"http.request.uri.path\"".to_owned(),
+            Field::Method => {
+                return Err("it does not tell requests apart by their method".to_owned());
+            }
+            Field::User => return Err(no_user()),
+            Field::Header(header) => format!("\"http.request.headers[\\\"{header}\\\"]\""),
+        });
+    }
+    Ok(names.join(", "))
 }

@@ -1,11 +1,11 @@
 //! Configuration of statements and blocks in braces: that of nginx, Caddy and nftables.
 
-use super::{DEEPEST, Remark};
+use crate::read::{DEEPEST, Remark};
 use std::mem;
 
 /// Where a statement ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ends {
+pub(crate) enum Ends {
     /// At a semicolon; a brace outside of quotes begins or ends a block. nginx.
     Semicolon,
     /// At the end of its line. A brace at the end or the beginning of a line begins or ends a block. Caddy.
@@ -38,23 +38,23 @@ impl Ends {
 
 /// Words, and the block after them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Statement {
-    pub(super) line: usize,
-    pub(super) words: Vec<String>,
-    pub(super) block: Vec<Statement>,
+pub(crate) struct Statement {
+    pub(crate) line: usize,
+    pub(crate) words: Vec<String>,
+    pub(crate) block: Vec<Statement>,
 }
 
 impl Statement {
-    pub(super) fn word(&self, n: usize) -> &str {
+    pub(crate) fn word(&self, n: usize) -> &str {
         self.words.get(n).map_or("", String::as_str)
     }
 
     /// The words as in the text, without quotes and extra spaces.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.words.join(" ")
     }
 
-    pub(super) fn begins_with(&self, name: &str) -> bool {
+    pub(crate) fn begins_with(&self, name: &str) -> bool {
         self.word(0) == name
     }
 }
@@ -71,7 +71,7 @@ enum Token {
 ///
 /// # Errors
 /// When quotes or braces are not balanced, or blocks nest too deep.
-pub(super) fn read(text: &str, ends: Ends) -> Result<Vec<Statement>, Remark> {
+pub(crate) fn read(text: &str, ends: Ends) -> Result<Vec<Statement>, Remark> {
     let mut tokens = Tokens { rest: text, line: 1, ends };
     let mut reading = Reading::default();
     let mut next = tokens.next()?;
@@ -193,7 +193,7 @@ impl Reading {
 }
 
 /// Visits all statements, each with its enclosing statements, the outermost first.
-pub(super) fn walk<'a>(
+pub(crate) fn walk<'a>(
     statements: &'a [Statement],
     around: &mut Vec<&'a Statement>,
     see: &mut impl FnMut(&'a Statement, &[&'a Statement]),

@@ -1,17 +1,23 @@
 //! Envoy: the buckets of the filter `local_ratelimit`, as YAML or JSON.
 //!
-//! Source: as for the writer.
+//! Source: Envoy 1.40, "Local rate limit" and its protocol buffers.
 
-use super::field::{header, ip, unknown};
-use super::tree::{any, any_below, documents, walk};
-use super::words::{Units, bits, has, span, whole};
-use super::{Config, Found, Remark, limit, said};
+use crate::field::{Field, fields, header, ip, no_user, unknown};
 use crate::only::host;
+use crate::read::{Config, Found, Remark, limit, said, scoped};
+use crate::tree::{any, any_below, documents, walk};
+use crate::words::{Units, bits, has, span, whole};
+use crate::write::{Names, Notes, Written, each, token_bucket};
 use crate::{Addresses, Is, Only, Test};
 use ratescope::internal::yaml::{Kind, Node};
+use ratescope::limit::any::AnyLimiter;
+use ratescope::limit::envoy::Envoy;
+use ratescope::policy::{Limit, Per};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn is_known(text: &str) -> bool {
+pub(crate) const NAMES: Names = Names { name: "envoy", title: "Envoy", file: "envoy.yaml" };
+
+pub(crate) fn is_known(text: &str) -> bool {
     let either = |snake, camel| has(text, &["#"], snake) || has(text, &["#"], camel);
     either("token_bucket", "tokenBucket") && either("max_tokens", "maxTokens")
 }
@@ -63,10 +69,10 @@ struct Actions<'a> {
 /// The spans of JSON for protocol buffers.
 const SECONDS: Units = &[("s", 1.0)];
 
-/// The shortest interval of a bucket.
-const SHORTEST: f64 = 0.05;
+/// The shortest interval of a bucket, in milliseconds.
+const SHORTEST: u64 = 50;
 
-pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
+pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let mut roots = documents(text)?;
     roots.iter_mut().for_each(make_snake);
     let mut actions = Actions::default();
@@ -89,7 +95,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             }
         });
     }
-    let is_replaced = roots.iter().any(|root| any(root, &|node| own(node).is_some()));
+    let is_replaced = roots.iter().any(|root| any(root, &|node| own_filter(node).is_some()));
     for root in &roots {
         level(root, &mut Place::default(), is_replaced, &actions, config);
     }
@@ -97,7 +103,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
 }
 
 /// The filter's own configuration of a route, a virtual host or all routes. In Envoy the innermost replaces all others.
-fn own(node: &Node) -> Option<&Node> {
+fn own_filter(node: &Node) -> Option<&Node> {
     let Kind::Map(filters) = &node.get(OWN)?.kind else { return None };
     let is_limit = |text: &str| text.contains("local_ratelimit") || text.contains("LocalRateLimit");
     let of = |(name, filter): &&(Node, Node)| {
@@ -158,13 +164,13 @@ fn level(
         }
         Kind::Map(pairs) => {
             let has_bucket = |node: &Node| node.get("token_bucket").is_some();
-            if let Some(own) = own(node).filter(|own| !any(own, &has_bucket)) {
-                let of = super::scope(&around.words, ", ");
+            if let Some(own) = own_filter(node).filter(|own| !any(own, &has_bucket)) {
+                let of = scoped(&around.words, ", ");
                 let of = of.unwrap_or_else(|| "all routes".to_owned());
                 config.remark(own.at.line, format!("{of}: its own filter has no bucket, so nothing is refused there; what is tried counts it, too"));
             }
             let is_own_replaced =
-                own(node).is_some() && any_below(node, &|node| own(node).is_some());
+                own_filter(node).is_some() && any_below(node, &|node| own_filter(node).is_some());
             for (key, value) in pairs {
                 let is_replaced = if key.word() == OWN { is_own_replaced } else { is_replaced };
                 level(value, around, is_replaced, actions, config);
@@ -191,7 +197,7 @@ fn check_intervals(filter: &Node, config: &mut Config) {
     let descriptors = filter.get("descriptors").map_or(&[][..], Node::items);
     let buckets = descriptors.iter().filter_map(|it| it.get("token_bucket"));
     for bucket in bucket.into_iter().chain(buckets.clone()) {
-        if millis(bucket).is_some_and(|millis| millis < SHORTEST * 1e3) {
+        if millis(bucket).is_some_and(|millis| millis < SHORTEST as f64) {
             config.refuse(bucket.at.line, "its fill_interval is below 0.05s");
         }
     }
@@ -227,14 +233,14 @@ fn place(node: &Node) -> Option<(String, Only)> {
         let is_for_all = domains().any(|domain| domain == "*") || domains().count() > MOST;
         let tests = domains().filter(|_| !is_for_all).map(host).collect::<Vec<_>>();
         let only = if is_for_all { Only::All } else { Test::any(tests).into() };
-        let words = super::scope(domains().filter(|domain| *domain != "*"), " ");
+        let words = scoped(domains().filter(|domain| *domain != "*"), " ");
         return words.map(|domains| (format!("host {domains}"), only));
     }
     if let Some(Kind::Map(labels)) =
         node.get("workload_selector").and_then(|of| of.get("labels")).map(|labels| &labels.kind)
     {
         let labels = labels.iter().map(|(name, value)| format!("{}={}", name.word(), value.word()));
-        return super::scope(labels, " ").map(|labels| (format!("workload {labels}"), Only::All));
+        return scoped(labels, " ").map(|labels| (format!("workload {labels}"), Only::All));
     }
     let is_route = ["route", "redirect", "direct_response", OWN];
     let route =
@@ -244,7 +250,7 @@ fn place(node: &Node) -> Option<(String, Only)> {
         "" => name.word().to_owned(),
         value => format!("{} {value}", name.word()),
     };
-    let words = super::scope(tests.iter().map(test), ", ").filter(|tests| tests != "prefix /")?;
+    let words = scoped(tests.iter().map(test), ", ").filter(|tests| tests != "prefix /")?;
     let mut only = Only::All;
     tests.iter().for_each(|(name, value)| only.and(matched(name.word(), value)));
     Some((format!("route {words}"), only))
@@ -326,7 +332,7 @@ fn filter(node: &Node, around: &Place, actions: &Actions<'_>, config: &mut Confi
         line,
         limit,
         addresses: Addresses::default(),
-        scope: super::scope(around.words.iter().map(String::as_str).chain(alone), ", "),
+        scope: scoped(around.words.iter().map(String::as_str).chain(alone), ", "),
         only,
     });
     config.add(line, found);
@@ -384,7 +390,7 @@ fn descriptor(
         }
     }
     let limit = limit(&limiter(bucket)?, &fields)?;
-    let scope = super::scope(&scope, ", ");
+    let scope = scoped(&scope, ", ");
     Ok(Found { name, line: bucket.at.line, limit, addresses, scope, only })
 }
 
@@ -415,4 +421,206 @@ fn field(key: &str, actions: &Actions<'_>, addresses: &mut Addresses) -> Result<
         name if name.starts_with(':') => return Err(unknown(name)),
         name => header(name),
     })
+}
+
+/// The number of buckets that Envoy keeps for a descriptor with a wildcard; its default is 20.
+const BUCKETS: usize = 100_000;
+
+/// The options by which Envoy takes the client from X-Forwarded-For.
+pub(crate) const REAL_ADDRESS: &str = "\
+# In the HttpConnectionManager, as clients come through one proxy; with two of them write 2:
+use_remote_address: true
+xff_num_trusted_hops: 1
+";
+
+const BEGIN: &str = "\
+# In http_filters, before the router:
+- name: envoy.filters.http.local_ratelimit
+  typed_config:
+    \"@type\": type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit
+    stat_prefix: ratescope
+    filter_enabled: { default_value: { numerator: 100, denominator: HUNDRED } }
+    filter_enforced: { default_value: { numerator: 100, denominator: HUNDRED } }
+";
+
+pub(crate) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
+    let mut rate_limits = String::new();
+    let descriptors = each(limits, |n, limit| {
+        let own = own(limit, notes)?;
+        let entries = entries(&limit.per, (limits.len() > 1).then_some(n), addresses, notes)?;
+        rate_limits += &actions(&entries, "    ");
+        warn(&own, notes);
+        let keys: String = entries.iter().map(|entry| entry.descriptor()).collect();
+        let burst = own.burst();
+        let fill = own.fill().count();
+        let interval = own.fill().per().secs();
+        Ok(format!(
+            "    - entries:\n{keys}      token_bucket: {{ max_tokens: {burst}, \
+             tokens_per_fill: {fill}, fill_interval: {interval}s }}\n"
+        ))
+    })?;
+    let shared = shared_interval(limits, notes)?;
+    let wild = limits.iter().any(|limit| !limit.per.fields().is_empty());
+    if wild {
+        notes.add(format!(
+            "Envoy keeps {BUCKETS} buckets of a descriptor here, and 20 unless it is told so: a \
+             client with more keys than that evades the limit"
+        ));
+    }
+    if limits.len() > 1 {
+        notes.add(
+            "Envoy takes from one bucket after the other, the slowest first: a request that a \
+             later one refuses has paid the first",
+        );
+    }
+    let kept =
+        if wild { format!("    max_dynamic_descriptors: {BUCKETS}\n") } else { String::new() };
+    let client = if addresses.forwarded { REAL_ADDRESS } else { "" };
+    Ok(format!(
+        "{client}{BEGIN}    # For requests that no descriptor matches: in effect no limit.\n    \
+         token_bucket: {{ max_tokens: 4294967295, tokens_per_fill: 4294967295, fill_interval: {shared}s }}\n    \
+         always_consume_default_token_bucket: false\n{kept}    rate_limits:\n{rate_limits}    descriptors:\n{descriptors}"
+    ))
+}
+
+/// An interval in seconds of which those of all limits are multiples, as Envoy wants that of the filter's own bucket.
+fn shared_interval(limits: &[Limit], notes: &mut Notes) -> Result<f64, (Option<String>, String)> {
+    let mut shared = 0;
+    for limit in limits {
+        // What can't be written has said so already.
+        let Ok(own) = own(limit, notes) else { continue };
+        let millis = libm::round(own.fill().per().secs() * 1e3) as u64;
+        shared = greatest_common_divisor(shared, millis);
+    }
+    if shared < SHORTEST && limits.len() > 1 {
+        let problem = "its intervals must be multiples of one of at least 50ms";
+        return Err((None, problem.to_owned()));
+    }
+    Ok(shared as f64 / 1e3)
+}
+
+fn greatest_common_divisor(mut one: u64, mut other: u64) -> u64 {
+    while other > 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
+/// The limiter of Envoy that decides as the limit does.
+fn own(limit: &Limit, notes: &mut Notes) -> Result<Envoy, String> {
+    if let AnyLimiter::Envoy(envoy) = &limit.limiter {
+        return Ok(*envoy);
+    }
+    let problem = "it has a bucket only; write a limit such as envoy 5/1s burst 10";
+    let (rate, burst) = token_bucket(&limit.limiter).ok_or(problem)?;
+    if burst != libm::floor(burst) {
+        return Err("its burst is a whole number of events".to_owned());
+    }
+    let envoy = Envoy::new(rate, burst as u64).map_err(|e| e.to_string())?;
+    notes.instead(
+        limit,
+        &envoy,
+        "which counts in doubles: an event at the very edge may be refused",
+    );
+    Ok(envoy)
+}
+
+fn warn(own: &Envoy, notes: &mut Notes) {
+    let count = own.fill().count();
+    let per = own.fill().per();
+    if count > 1.0 {
+        let each = libm::round(per.secs() / count * 1e6) / 1e6;
+        notes.add(format!(
+            "Envoy's tokens drip, for {count}/{per} one each {each}s, and the end of the interval brings \
+             nothing"
+        ));
+    }
+}
+
+/// An entry of a descriptor: the action that produces it, and its key and value.
+pub(crate) struct Entry {
+    action: String,
+    key: String,
+    /// `None` matches any value.
+    value: Option<String>,
+}
+
+impl Entry {
+    fn descriptor(&self) -> String {
+        let value = self.value.as_ref().map_or(String::new(), |value| format!(", value: {value}"));
+        format!("      - {{ key: {}{value} }}\n", self.key)
+    }
+
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub(crate) fn value(&self) -> Option<&str> {
+        self.value.as_deref()
+    }
+}
+
+/// The entries of a limit's descriptor. The number `n`, if given, distinguishes it from other limits.
+pub(crate) fn entries(
+    per: &Per,
+    n: Option<usize>,
+    addresses: Addresses,
+    notes: &mut Notes,
+) -> Result<Vec<Entry>, String> {
+    let fields = fields(per)?;
+    let fixed = match (n, fields.is_empty()) {
+        (Some(n), _) => Some(format!("limit{n}")),
+        (None, true) => Some("all".to_owned()),
+        (None, false) => None,
+    };
+    let fixed = fixed.map(|value| Entry {
+        action: format!("generic_key: {{ descriptor_value: {value} }}"),
+        key: "generic_key".to_owned(),
+        value: Some(value),
+    });
+    let named = fields.iter().map(|field| entry(field, addresses, notes));
+    fixed.into_iter().map(Ok).chain(named).collect()
+}
+
+fn entry(field: &Field, addresses: Addresses, notes: &mut Notes) -> Result<Entry, String> {
+    let header = |name: &str, key: &str| Entry {
+        action: format!("request_headers: {{ header_name: \"{name}\", descriptor_key: {key} }}"),
+        key: key.to_owned(),
+        value: None,
+    };
+    Ok(match field {
+        Field::Ip if addresses.has_networks() => Entry {
+            action: format!("masked_remote_address: {{ {} }}", masks(addresses)),
+            key: "masked_remote_address".to_owned(),
+            value: None,
+        },
+        Field::Ip => Entry {
+            action: "remote_address: {}".to_owned(),
+            key: "remote_address".to_owned(),
+            value: None,
+        },
+        Field::Host => header(":authority", "host"),
+        Field::Path => {
+            notes.add("Envoy's :path has the query string in it: other queries are other paths");
+            header(":path", "path")
+        }
+        Field::Method => header(":method", "method"),
+        Field::User => return Err(no_user()),
+        Field::Header(name) => {
+            notes.add(format!("requests without the header {name} are not limited"));
+            header(name, name)
+        }
+    })
+}
+
+fn masks(Addresses { ipv4_prefix, ipv6_prefix, .. }: Addresses) -> String {
+    let ipv4 = (ipv4_prefix < 32).then(|| format!("v4_prefix_mask_len: {ipv4_prefix}"));
+    let ipv6 = (ipv6_prefix < 128).then(|| format!("v6_prefix_mask_len: {ipv6_prefix}"));
+    ipv4.into_iter().chain(ipv6).collect::<Vec<_>>().join(", ")
+}
+
+/// The actions that produce a descriptor, as an item of `rate_limits`.
+pub(crate) fn actions(entries: &[Entry], indent: &str) -> String {
+    let item = |entry: &Entry| format!("{indent}  - {}\n", entry.action);
+    format!("{indent}- actions:\n{}", entries.iter().map(item).collect::<String>())
 }

@@ -1,10 +1,10 @@
 //! Rules before a limit that decide about some requests, which then do not reach the limit.
 
-use super::{Config, Found, said, scope};
+use crate::read::{Config, Found, said, scoped};
 
 /// The rules of a list so far. The first whose conditions hold decides.
 #[derive(Clone, Default)]
-pub(super) struct Earlier {
+pub(crate) struct Earlier {
     some: Vec<String>,
     /// How many more there are.
     more: usize,
@@ -14,7 +14,7 @@ pub(super) struct Earlier {
 
 impl Earlier {
     /// Adds a rule that decides about some or all requests.
-    pub(super) fn add(&mut self, line: usize, rule: &str, is_for_all: bool) {
+    pub(crate) fn add(&mut self, line: usize, rule: &str, is_for_all: bool) {
         const SAID: usize = 5;
         if is_for_all {
             self.all = self.all.or(Some(line));
@@ -26,10 +26,10 @@ impl Earlier {
     }
 
     /// Adds a remark on the requests that do not reach a limit after these rules. Returns whether any do.
-    pub(super) fn reach(&self, line: usize, config: &mut Config) -> bool {
+    pub(crate) fn reach(&self, line: usize, config: &mut Config) -> bool {
         if let Some(all) = self.all {
             config.remark(line, format!("nothing comes to it, as line {all} decides about all"));
-        } else if let Some(some) = scope(&self.some, "; ") {
+        } else if let Some(some) = scoped(&self.some, "; ") {
             let more =
                 if self.more > 0 { format!("; and {} more", self.more) } else { String::new() };
             config.remark(line, format!("rules before it keep some away, and what is tried counts those, too: {some}{more}"));
@@ -38,7 +38,7 @@ impl Earlier {
     }
 
     /// Adds a limit that comes after these rules, or a remark that says why it can't be read.
-    pub(super) fn add_limit(&self, line: usize, found: Result<Found, String>, config: &mut Config) {
+    pub(crate) fn add_limit(&self, line: usize, found: Result<Found, String>, config: &mut Config) {
         if found.is_err() || self.reach(line, config) {
             config.add(line, found);
         }

@@ -1,22 +1,29 @@
-//! Caddy: the zones of `rate_limit`, of the plugin `mholt/caddy-ratelimit`.
+//! Caddy: the zones of `rate_limit`, of the plugin `mholt/caddy-ratelimit`: a log of the last events of each key.
+//!
+//! Source: its `caddyfile.go`, `handler.go` and `ringbuffer.go`.
 
-use super::blocks::{Ends, Statement, read as statements, walk};
-use super::field::{header, ip, unknown};
-use super::words::{GO, bits, lines, span, whole};
-use super::{Config, Found, Remark, limit, said};
+use crate::blocks::{Ends, Statement, read as statements, walk};
+use crate::field::{Field, fields, header, ip, joined, unknown};
 use crate::only::{escape, host, network};
+use crate::read::{Config, Found, Remark, limit, said, scoped};
+use crate::words::{GO, bits, lines, span, whole};
+use crate::write::{Names, Notes, Written, each, is_whole};
 use crate::{Addresses, Is, Only, Test};
-use ratescope::policy::Limit;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::policy::{Limit, Per};
+use ratescope::time::Span;
 use std::collections::BTreeSet;
 
-pub(super) fn is_known(text: &str) -> bool {
+pub(crate) const NAMES: Names = Names { name: "caddy", title: "Caddy", file: "Caddyfile" };
+
+pub(crate) fn is_known(text: &str) -> bool {
     lines(text, &["#"]).any(|(_, line)| {
         let words: Vec<&str> = line.split_whitespace().collect();
         words.first() == Some(&"rate_limit") && words.last() == Some(&"{")
     })
 }
 
-pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
+pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let statements = statements(text, Ends::Line)?;
     walk(&statements, &mut Vec::new(), &mut |zone, around| {
         if zone.begins_with("rate_limit") && zone.block.is_empty() {
@@ -33,12 +40,12 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             inner.block.iter().for_each(|line| only.and(matched(line)));
         }
         let matched = zone.block.iter().filter(|inner| inner.begins_with("match")).map(|inner| {
-            let tests = super::scope(inner.block.iter().map(Statement::text), ", ");
+            let tests = scoped(inner.block.iter().map(Statement::text), ", ");
             format!("match {}", tests.unwrap_or_default())
         });
         let sites = sites.iter().map(|site| site.text());
         let path = outer.words.get(1).cloned();
-        let scope = super::scope(sites.chain(path).chain(matched), ", ");
+        let scope = scoped(sites.chain(path).chain(matched), ", ");
         let mut addresses = Addresses::default();
         let found = read_zone(zone, &mut addresses, config).map(|limit| Found {
             name: zone.word(1).to_owned(),
@@ -155,7 +162,7 @@ fn read_zone(
     let window = span(window.word(1), GO, "its window")?;
     // Without a key, all requests share one.
     let key = value("key").map_or("", |key| key.word(1));
-    let fields = fields(key, addresses)?;
+    let fields = key_fields(key, addresses)?;
     // The address of the key is cut to the prefixes of the zone.
     for (name, most, prefix) in [
         ("ipv4_prefix", 32, &mut addresses.ipv4_prefix),
@@ -171,7 +178,7 @@ fn read_zone(
 }
 
 /// The fields of a key: its placeholders. The text around them is the same for all.
-fn fields(key: &str, addresses: &mut Addresses) -> Result<Vec<String>, String> {
+fn key_fields(key: &str, addresses: &mut Addresses) -> Result<Vec<String>, String> {
     key.split('{')
         .skip(1)
         .map(|part| field(part.split('}').next().unwrap_or(part), addresses))
@@ -202,4 +209,93 @@ fn field(name: &str, addresses: &mut Addresses) -> Result<String, String> {
             header(name_of.ok_or_else(|| unknown(&format!("{{{name}}}")))?)
         }
     })
+}
+
+pub(crate) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
+    let zones = each(limits, |n, limit| {
+        let AnyLimiter::SlidingLog(log) = &limit.limiter else {
+            let problem = "its plugin keeps a log only; write a limit such as sliding-log 10/1m";
+            return Err(problem.to_owned());
+        };
+        let count = log.limit().count();
+        if !is_whole(count) {
+            return Err("its number of events must be whole, and at least 1".to_owned());
+        }
+        let key = key(&limit.per, addresses, notes)?;
+        let window = duration(log.limit().per())?;
+        Ok(format!(
+            "\tzone limit{n} {{\n\t\tkey {key}\n\t\twindow {window}\n\t\tevents {count}\n\t}}\n"
+        ))
+    })?;
+    if limits.len() > 1 {
+        notes.add(
+            "Caddy asks one zone after the other: a request that a later one refuses has \
+                   counted in those before",
+        );
+    }
+    let client = if addresses.forwarded { REAL_ADDRESS } else { "" };
+    Ok(format!(
+        "{client}# In a site, with the plugin github.com/mholt/caddy-ratelimit and, in the global options,\n\
+         # order rate_limit before basic_auth:\nrate_limit {{\n{zones}}}\n"
+    ))
+}
+
+/// The options by which Caddy takes the client from X-Forwarded-For, from 2.8 on.
+const REAL_ADDRESS: &str = "\
+# In the global options, as clients come through proxies of a private network:
+servers {
+\ttrusted_proxies static private_ranges
+\ttrusted_proxies_strict
+}
+
+";
+
+/// A span in Go's syntax.
+///
+/// # Errors
+/// When it is not a whole number of microseconds.
+pub(crate) fn duration(span: Span) -> Result<String, String> {
+    for (unit, per_second) in [("s", 1.0), ("ms", 1e3), ("us", 1e6)] {
+        let number = libm::round(span.secs() * per_second);
+        if number / per_second == span.secs() {
+            return Ok(format!("{number}{unit}"));
+        }
+    }
+    Err("its periods are whole microseconds".to_owned())
+}
+
+fn key(per: &Per, addresses: Addresses, notes: &mut Notes) -> Result<String, String> {
+    let fields = fields(per)?;
+    joined(&fields).into_iter().for_each(|note| notes.add(note));
+    let names: Vec<String> = fields.iter().map(|field| name(field, addresses, notes)).collect();
+    Ok(match names.as_slice() {
+        [] => "all".to_owned(),
+        [one] => one.clone(),
+        _ => format!("\"{}\"", names.join(" ")),
+    })
+}
+
+fn name(field: &Field, addresses: Addresses, notes: &mut Notes) -> String {
+    let name = match field {
+        Field::Ip if addresses.forwarded => {
+            if addresses.has_networks() {
+                notes.add("behind a proxy, Caddy counts each address, and no networks");
+            }
+            return "{http.vars.client_ip}".to_owned();
+        }
+        Field::Ip if addresses.has_networks() => {
+            let Addresses { ipv4_prefix, ipv6_prefix, .. } = addresses;
+            return format!("{{http.request.remote.host/{ipv4_prefix},{ipv6_prefix}}}");
+        }
+        Field::Ip => "remote.host",
+        Field::Host => "host",
+        Field::Path => "uri.path",
+        Field::Method => "method",
+        Field::User => {
+            notes.add("Caddy knows the user only after basic_auth: order rate_limit after it");
+            return "{http.auth.user.id}".to_owned();
+        }
+        Field::Header(header) => return format!("{{http.request.header.{header}}}"),
+    };
+    format!("{{http.request.{name}}}")
 }

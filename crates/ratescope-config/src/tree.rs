@@ -1,6 +1,6 @@
 //! YAML and JSON, of one document or several.
 
-use super::Remark;
+use crate::read::Remark;
 use ratescope::internal::yaml::{self, Kind, Node};
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 ///
 /// # Errors
 /// The first mistake.
-pub(super) fn documents(text: &str) -> Result<Vec<Node>, Remark> {
+pub(crate) fn documents(text: &str) -> Result<Vec<Node>, Remark> {
     // YAML allows no tabs between words, and JSON none within texts.
     let json = text.trim_start().starts_with(['{', '[']);
     let text = if json { text.replace('\t', " ") } else { text.to_owned() };
@@ -91,7 +91,7 @@ fn shift(node: &mut Node, lines: usize) {
 }
 
 /// Visits all nodes below a node, each with the keys that lead to it.
-pub(super) fn walk<'a>(
+pub(crate) fn walk<'a>(
     node: &'a Node,
     path: &mut Vec<&'a str>,
     see: &mut impl FnMut(&'a Node, &[&'a str]),
@@ -109,12 +109,12 @@ pub(super) fn walk<'a>(
 }
 
 /// Tells whether a node or one below it `is` something.
-pub(super) fn any(node: &Node, is: &dyn Fn(&Node) -> bool) -> bool {
+pub(crate) fn any(node: &Node, is: &dyn Fn(&Node) -> bool) -> bool {
     is(node) || any_below(node, is)
 }
 
 /// Tells whether a node below this one `is` something.
-pub(super) fn any_below(node: &Node, is: &dyn Fn(&Node) -> bool) -> bool {
+pub(crate) fn any_below(node: &Node, is: &dyn Fn(&Node) -> bool) -> bool {
     match &node.kind {
         Kind::Text { .. } => false,
         Kind::List(items) => items.iter().any(|item| any(item, is)),

@@ -1,11 +1,30 @@
-//! The fields of a key as web servers know them.
+//! The fields of a log that a key counts by, as web servers know them.
 
-use super::{Addresses, Notes};
+use crate::Addresses;
+use crate::read::said;
+use crate::write::Notes;
 use ratescope::policy::{Limit, Per};
+
+/// The field of a request header.
+pub(crate) fn header(name: &str) -> String {
+    match name.to_ascii_lowercase().as_str() {
+        "user-agent" => "agent".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+pub(crate) fn ip() -> String {
+    "ip".to_owned()
+}
+
+/// The remark that no log has a part of a key.
+pub(crate) fn unknown(part: &str) -> String {
+    format!("it counts by {}, which is no field of a log", said(part))
+}
 
 /// A field of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Field {
+pub(crate) enum Field {
     Ip,
     Host,
     Path,
@@ -33,7 +52,7 @@ impl Field {
         if let Some((_, why)) = UNKNOWN.iter().find(|(unknown, _)| *unknown == name) {
             return Err(format!("it cannot count by {name}: {why}"));
         }
-        Ok(match header(name).as_deref().unwrap_or(name) {
+        Ok(match header_of(name).as_deref().unwrap_or(name) {
             "ip" | "address" | FORWARDED => Field::Ip,
             "host" => Field::Host,
             "path" => Field::Path,
@@ -59,7 +78,7 @@ impl Field {
 }
 
 /// The request header of a log's field: in JSON `req.headers.x-api-key`, as a variable of nginx `http_x_api_key`.
-fn header(name: &str) -> Option<String> {
+fn header_of(name: &str) -> Option<String> {
     let member = name.rsplit_once("headers.").map(|(_, header)| header.to_owned());
     let variable = || Some(format!("x-{}", name.strip_prefix("http_x_")?.replace('_', "-")));
     member.or_else(variable)
@@ -70,7 +89,7 @@ const FORWARDED: &str = "forwarded";
 
 /// The fields of a key: the address first, and fields whose values may contain spaces last. With at most one such
 /// field, values joined by spaces never make the same key.
-pub(super) fn fields(per: &Per) -> Result<Vec<Field>, String> {
+pub(crate) fn fields(per: &Per) -> Result<Vec<Field>, String> {
     let place = |field: &Field| (field.is_free(), *field != Field::Ip);
     let mut fields: Vec<Field> = Vec::new();
     for name in per.fields() {
@@ -83,20 +102,20 @@ pub(super) fn fields(per: &Per) -> Result<Vec<Field>, String> {
 
 impl Addresses {
     /// Warns of networks of IPv4 for a server that has none.
-    pub(super) fn warn_of_ipv4(self, notes: &mut Notes) {
+    pub(crate) fn warn_of_ipv4(self, notes: &mut Notes) {
         if self.ipv4_prefix < 32 {
             notes.add("each IPv4 address is a client of its own here");
         }
     }
 
     /// Several addresses may be one client.
-    pub(super) const fn has_networks(self) -> bool {
+    pub(crate) const fn has_networks(self) -> bool {
         self.ipv4_prefix < 32 || self.ipv6_prefix < 128
     }
 
     /// The settings that these limits need: proxies and networks only if a limit counts by addresses, and always
     /// proxies if one counts by `forwarded`.
-    pub(super) fn of(self, limits: &[Limit]) -> Self {
+    pub(crate) fn of(self, limits: &[Limit]) -> Self {
         let has = |name| limits.iter().any(|limit| limit.per.fields().iter().any(|f| f == name));
         if has("ip") || has("address") || has(FORWARDED) {
             Addresses { forwarded: self.forwarded || has(FORWARDED), ..self }
@@ -107,7 +126,7 @@ impl Addresses {
 }
 
 /// A warning about fields that are joined by spaces, if it is needed.
-pub(super) fn joined(fields: &[Field]) -> Option<&'static str> {
+pub(crate) fn joined(fields: &[Field]) -> Option<&'static str> {
     let free = fields.iter().filter(|field| field.is_free()).count();
     (free > 1).then_some(
         "the fields of a key are joined by spaces, and values with spaces in them may make the \
@@ -116,6 +135,6 @@ pub(super) fn joined(fields: &[Field]) -> Option<&'static str> {
 }
 
 /// The error about `user`, for a server that does not know who the user is.
-pub(super) fn no_user() -> String {
+pub(crate) fn no_user() -> String {
     "it knows no users; name the request header that carries the user, as in per x-user".to_owned()
 }

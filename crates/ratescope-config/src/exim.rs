@@ -1,14 +1,21 @@
 //! Exim: the conditions `ratelimit` of an ACL.
 //!
-//! Source: as for the writer.
+//! Source: Exim specification, chapter "Access control lists", section "Rate limiting incoming messages", and
+//! `acl_ratelimit` in its source. Exim splits the condition at `/` after expansion, and reads a part that is the name of an
+//! option as that option. So a text that a sender chooses goes into the key as a digest.
 
-use super::earlier::Earlier;
-use super::field::{ip, unknown};
-use super::words::{Units, bits, decimal, lines, span};
-use super::{Config, Found, Remark, limit, said};
+use crate::earlier::Earlier;
+use crate::field::{ip, unknown};
 use crate::only::network;
+use crate::read::{Config, Found, Remark, limit, said, scoped};
+use crate::words::{Units, bits, decimal, lines, span};
+use crate::write::{Names, Notes, Written, each};
 use crate::{Addresses, Is, Only, Test};
+use ratescope::limit::any::AnyLimiter;
+use ratescope::policy::{Limit, Per};
 use std::collections::BTreeMap;
+
+pub(crate) const NAMES: Names = Names { name: "exim", title: "Exim", file: "exim4.conf" };
 
 const UNITS: Units =
     &[("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0), ("w", 604_800.0), ("", 1.0)];
@@ -50,7 +57,7 @@ fn verb(line: &str) -> Option<(&str, &str)> {
     VERBS.contains(&word).then(|| (word, rest.trim_start()))
 }
 
-pub(super) fn is_known(text: &str) -> bool {
+pub(crate) fn is_known(text: &str) -> bool {
     let values = || lines(text, &["#"]).filter_map(|(_, line)| value(line));
     values().any(|value| value.contains('/'))
         || (values().next().is_some()
@@ -109,7 +116,7 @@ struct Ratelimit {
     before: usize,
 }
 
-pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
+pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let mut statement = Statement::default();
     let mut earlier = Earlier::default();
     // How many blocks such as .ifdef are open.
@@ -196,7 +203,7 @@ impl Statement {
                     if verb == "warn" {
                         config.remark(line, "warn refuses nothing; what is tried here refuses");
                     }
-                    if let Some(after) = super::scope(after, ", ") {
+                    if let Some(after) = scoped(after, ", ") {
                         config.remark(
                             line,
                             format!(
@@ -231,7 +238,7 @@ impl Statement {
             _ => {}
         }
         let limits = limits.iter().map(|limit| format!("ratelimit = {}", limit.value));
-        let tests = super::scope(conditions.iter().cloned().chain(limits), ", ");
+        let tests = scoped(conditions.iter().cloned().chain(limits), ", ");
         earlier.add(*line, &format!("{verb} {}", tests.unwrap_or_default()), is_for_all);
     }
 }
@@ -313,7 +320,7 @@ fn limit_of(
         }
         only.and(self::only(condition));
     }
-    let scope = super::scope(conditions.iter().filter(condition), ", ");
+    let scope = scoped(conditions.iter().filter(condition), ", ");
     let limit = limit(&format!("exim {count}/{period} {mode}"), &fields)?;
     Ok(Found { name, line, limit, addresses, scope, only })
 }
@@ -434,4 +441,95 @@ fn field(part: &str, addresses: &mut Addresses) -> Result<String, String> {
         "sender_helo_name" => "helo".to_owned(),
         _ => return Err(unknown(part)),
     })
+}
+
+/// Exim's word for the cost of a mail, and the ACLs in which Exim knows the cost. The cost is the value of a field, or
+/// 1 without a field. `None` if Exim can't count the field.
+pub(crate) fn counted(cost: Option<&str>) -> Option<(&'static str, &'static str)> {
+    match cost {
+        None => Some(("per_mail", "acl_smtp_mail, acl_smtp_rcpt or acl_smtp_data")),
+        Some("bytes") => Some(("per_byte", "acl_smtp_data")),
+        Some("recipients") => Some(("per_rcpt", "acl_smtp_data")),
+        Some(_) => None,
+    }
+}
+
+pub(crate) fn write(
+    limits: &[Limit],
+    addresses: Addresses,
+    cost: Option<&str>,
+    notes: &mut Notes,
+) -> Written {
+    let unknown = || (None, format!("it counts no {} of a mail", cost.unwrap_or_default()));
+    let (per_cost, acls) = counted(cost).ok_or_else(unknown)?;
+    addresses.warn_of_ipv4(notes);
+    let statements = each(limits, |n, limit| {
+        let AnyLimiter::Exim(exim) = &limit.limiter else {
+            let problem = "it measures a rate of its own; write a limit such as exim 10/1m strict";
+            return Err(problem.to_owned());
+        };
+        if exim.measures_only() {
+            return Err("a limit of 0 only measures; write one above 0".to_owned());
+        }
+        let per = exim.limit.per();
+        if per.secs() != libm::floor(per.secs()) {
+            return Err("its periods are whole seconds".to_owned());
+        }
+        let mut conditions = String::new();
+        for (condition, note) in limit.per.fields().iter().filter_map(|name| condition(name)) {
+            conditions += condition;
+            notes.add(note);
+        }
+        let number = (limits.len() > 1).then(|| format!("limit{n}"));
+        let parts = number.into_iter().map(Ok).chain(key_parts(&limit.per, addresses));
+        let key = parts.collect::<Result<Vec<String>, String>>()?.join(" / ");
+        let count = exim.limit.count();
+        let mode = exim.mode;
+        Ok(format!(
+            "deny\n{conditions}  message   = $sender_rate in $sender_rate_period is over the limit of \
+             $sender_rate_limit\n  ratelimit = {count} / {per} / {per_cost} / {mode} / {key}\n"
+        ))
+    })?;
+    if limits.len() > 1 {
+        notes.add(
+            "Exim reads one statement after the other: a message that a later limit refuses has \
+             counted in the earlier ones, and one that an earlier limit refuses does not count in \
+             the later",
+        );
+    }
+    Ok(format!("# In the ACL of {acls}:\n{statements}"))
+}
+
+/// The condition that a mail has the field, and a note. Without it, all mails without the field would share one key.
+fn condition(name: &str) -> Option<(&'static str, &'static str)> {
+    match name {
+        "user" | "auth" => {
+            Some(("  authenticated = *\n", "a mail without a login is not limited per user"))
+        }
+        "sender" => {
+            Some(("  !senders  = :\n", "a bounce, which has no sender, is not limited per sender"))
+        }
+        _ => None,
+    }
+}
+
+fn key_parts(per: &Per, addresses: Addresses) -> impl Iterator<Item = Result<String, String>> {
+    let all = per.fields().is_empty().then(|| Ok("all".to_owned()));
+    all.into_iter().chain(per.fields().iter().map(move |name| part(name, addresses)))
+}
+
+fn part(name: &str, addresses: Addresses) -> Result<String, String> {
+    let digest = |variable: &str| Ok(format!("${{md5:${variable}}}"));
+    match name {
+        "ip" | "address" if addresses.ipv6_prefix < 128 => Ok(format!(
+            "${{if isip6{{$sender_host_address}}{{${{mask:$sender_host_address/{}}}}}{{$sender_host_address}}}}",
+            addresses.ipv6_prefix
+        )),
+        "ip" | "address" => Ok("$sender_host_address".to_owned()),
+        "user" | "auth" => digest("authenticated_id"),
+        "sender" => digest("sender_address"),
+        "host" => digest("sender_host_name"),
+        "helo" => digest("sender_helo_name"),
+        _ => Err(format!("it knows no {name}; the fields are ip, user, sender, host and helo")),
+    }
 }

@@ -1,18 +1,29 @@
-//! nftables: `limit rate` in a rule, or for each element of a set or a meter.
+//! nftables: a bucket of new connections for each address, in the Linux kernel.
 //!
-//! Source: `man nft`; as for the writer.
+//! `limit rate over 6/hour burst 5 packets` is a token bucket that starts full. A packet costs the time of one packet
+//! at the rate, in whole nanoseconds, and the bucket holds the cost of a burst. A packet that finds less than its cost
+//! is over the rate, and takes nothing.
+//!
+//! Source: Linux, `net/netfilter/nft_limit.c`; `man nft`.
 
-use super::blocks::{Ends, Statement, read as statements, walk};
-use super::earlier::Earlier;
-use super::field::{ip, unknown};
-use super::words::{has, whole};
-use super::{Config, Found, Remark, SCOPE, limit, said};
+use crate::blocks::{Ends, Statement, read as statements, walk};
+use crate::earlier::Earlier;
+use crate::field::{Field, fields, ip, unknown};
 use crate::only::network;
+use crate::read::{Config, Found, Remark, SCOPE, limit, said, scoped};
+use crate::words::{has, whole};
+use crate::write::{Names, Notes, Written, each, is_whole, token_bucket, whole_count};
 use crate::{Addresses, Only, Test};
 use ratescope::internal::beginning;
+use ratescope::policy::Limit;
+use ratescope::rate::Rate;
+use ratescope::time::Span;
 use std::collections::BTreeMap;
 
-pub(super) fn is_known(text: &str) -> bool {
+pub(crate) const NAMES: Names =
+    Names { name: "nftables", title: "nftables", file: "nftables.conf" };
+
+pub(crate) fn is_known(text: &str) -> bool {
     has(text, &["#"], "limit rate ") || has(text, &["#"], "limit name ")
 }
 
@@ -21,7 +32,7 @@ const VERDICTS: [&str; 6] = ["drop", "reject", "accept", "jump", "goto", "return
 /// The packets of a burst without `burst`, as nft sets it.
 const BURST: &str = "5";
 
-pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
+pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let statements = statements(text, Ends::Both)?;
     let mut named = BTreeMap::new();
     walk(&statements, &mut Vec::new(), &mut |object, _| {
@@ -60,7 +71,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         let earlier = earlier.and_then(|chain| chains.get(&chain));
         match read_rule(statement, at, &named, config) {
             Ok((mut found, family)) => {
-                found.scope = super::scope(jumped(around).into_iter().chain(found.scope), ", ");
+                found.scope = scoped(jumped(around).into_iter().chain(found.scope), ", ");
                 if earlier.is_none_or(|earlier| earlier.reach(line, config)) {
                     rules.push((found, family));
                 }
@@ -79,7 +90,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             Some((twin, _)) => found.addresses = twin.addresses,
             None => {
                 let scope = family.map(str::to_owned).into_iter().chain(found.scope);
-                found.scope = super::scope(scope, ", ");
+                found.scope = scoped(scope, ", ");
             }
         }
         config.add(found.line, Ok(found));
@@ -182,22 +193,22 @@ fn read_rule<'a>(
             let rate =
                 rate.ok_or_else(|| format!("no limit here has the name {:?}", said(name)))?;
             let rate = rate.iter().skip(1).take(5).map(String::as_str);
-            Rate::new(rate.chain(after.iter().skip(1).copied()))?
+            Limited::new(rate.chain(after.iter().skip(1).copied()))?
         }
-        _ => Rate::new(limit_words.iter().skip(2).copied())?,
+        _ => Limited::new(limit_words.iter().skip(2).copied())?,
     };
     if let Some(differs) = rate.differs()? {
         config.remark(rule.line, differs);
     }
     let Matched { conditions, set, key } = Matched::new(before);
     let mut addresses = Addresses::default();
-    let (fields, family) = fields(key, &mut addresses)?;
+    let (fields, family) = key_fields(key, &mut addresses)?;
     let found = Found {
         name: set.to_owned(),
         line: rule.line,
         limit: limit(&rate.limit, &fields)?,
         addresses,
-        scope: super::scope(conditions, " "),
+        scope: scoped(conditions, " "),
         only: only(conditions),
     };
     Ok((found, family))
@@ -245,14 +256,14 @@ fn only(conditions: &[&str]) -> Only {
 }
 
 /// A rate as in `over 3/minute burst 4 packets drop`.
-struct Rate<'a> {
+struct Limited<'a> {
     /// It is met above the rate, and not below it.
     is_over: bool,
     limit: String,
     verdict: Option<&'a str>,
 }
 
-impl<'a> Rate<'a> {
+impl<'a> Limited<'a> {
     fn new(words: impl Iterator<Item = &'a str>) -> Result<Self, String> {
         let mut words = words.peekable();
         let is_over = words.next_if_eq(&"over").is_some();
@@ -272,7 +283,7 @@ impl<'a> Rate<'a> {
         let burst = words.next_if_eq(&"burst").map_or(BURST, |_| words.next().unwrap_or_default());
         let burst = whole(burst, "its burst")?;
         let limit = format!("token-bucket {count}/{per} burst {burst}");
-        Ok(Rate { is_over, limit, verdict: words.find(|word| VERDICTS.contains(word)) })
+        Ok(Limited { is_over, limit, verdict: words.find(|word| VERDICTS.contains(word)) })
     }
 
     /// How what is tried differs from its verdict.
@@ -326,7 +337,7 @@ const IPV4: &str = "IPv4 addresses";
 const IPV6: &str = "IPv6 addresses";
 
 /// The fields of an element, and its kind of addresses.
-fn fields(
+fn key_fields(
     key: &[&str],
     addresses: &mut Addresses,
 ) -> Result<(Vec<String>, Option<&'static str>), String> {
@@ -344,5 +355,96 @@ fn fields(
             Ok((vec![ip()], Some(IPV6)))
         }
         other => Err(unknown(&other.join(" "))),
+    }
+}
+
+const UNITS: [(&str, Span); 5] = [
+    ("second", Span::seconds(1)),
+    ("minute", Span::minutes(1)),
+    ("hour", Span::hours(1)),
+    ("day", Span::hours(24)),
+    ("week", Span::hours(24 * 7)),
+];
+
+/// The condition of every rule: a new connection to the port of ssh, to be replaced by the user.
+const PORT: &str = "tcp dport 22 ct state new";
+
+pub(crate) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
+    if addresses.forwarded {
+        let problem = "it sees the address that connects, and no X-Forwarded-For";
+        return Err((limits.first().map(ToString::to_string), problem.to_owned()));
+    }
+    addresses.warn_of_ipv4(notes);
+    let mut rules = String::new();
+    let sets = each(limits, |n, limit| {
+        let problem = "it has a token bucket only; write a limit such as token-bucket 6/1h burst 5";
+        let (rate, burst) = token_bucket(&limit.limiter).ok_or(problem)?;
+        let over = format!("limit rate over {} burst {burst} packets", rate_text(rate, burst)?);
+        match fields(&limit.per)?.as_slice() {
+            [] => {
+                rules += &format!("\t\t{PORT} {over} drop\n");
+                return Ok(String::new());
+            }
+            [Field::Ip] => {}
+            _ => return Err("it knows addresses only; write per ip or per all".to_owned()),
+        }
+        // By then the bucket is full again, as a new one is, so dropping it changes nothing.
+        let timeout = libm::ceil(burst / rate.frequency());
+        let mask = mask(addresses.ipv6_prefix);
+        rules += &format!(
+            "\t\t{PORT} update @limit{n} {{ ip saddr {over} }} drop\n\
+             \t\t{PORT} update @limit{n}v6 {{ ip6 saddr{mask} {over} }} drop\n"
+        );
+        let set = |name: &str, kind: &str| {
+            format!(
+                "\tset {name} {{\n\t\ttype {kind}\n\t\tsize 65535\n\t\tflags dynamic,timeout\n\
+                 \t\ttimeout {timeout}s\n\t}}\n"
+            )
+        };
+        Ok(set(&format!("limit{n}"), "ipv4_addr") + &set(&format!("limit{n}v6"), "ipv6_addr"))
+    })?;
+    notes.add(
+        "nftables counts new connections, not requests or failed logins: one may bring several, and one that \
+         succeeds counts, too",
+    );
+    notes.add(
+        "a set holds 65,535 addresses; those beyond are not limited until others are forgotten",
+    );
+    if limits.len() > 1 {
+        notes.add(
+            "nftables asks one rule after the other: a connection that a later one drops has counted in \
+             those before",
+        );
+    }
+    Ok(format!(
+        "# The port is that of ssh; write that of your service.\n\
+         table inet ratescope {{\n{sets}\tchain input {{\n\
+         \t\ttype filter hook input priority filter; policy accept;\n{rules}\t}}\n}}\n"
+    ))
+}
+
+/// A rate as nftables writes it, as in `6/hour`.
+///
+/// # Errors
+/// When nftables does not have the rate or the burst.
+pub(crate) fn rate_text(rate: Rate, burst: f64) -> Result<String, String> {
+    if !is_whole(burst) || burst > 65_535.0 {
+        return Err("its burst is a whole number from 1 to 65,535".to_owned());
+    }
+    let count = |span| whole_count(rate, span).filter(|count| *count <= 1e6);
+    let found = UNITS.iter().find_map(|(unit, span)| Some(format!("{}/{unit}", count(*span)?)));
+    let problem = "its rates are whole numbers a second, minute, hour, day or week";
+    found.ok_or_else(|| problem.to_owned())
+}
+
+/// The mask that cuts an IPv6 address to the prefix of its client, as in ` & ffff:ffff:ffff:ffff::`; empty
+/// if each address is a client.
+fn mask(prefix: u8) -> String {
+    match prefix {
+        128.. => String::new(),
+        _ => {
+            let bits = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
+            format!(" & {}", core::net::Ipv6Addr::from_bits(bits))
+        }
     }
 }

@@ -1,14 +1,19 @@
-//! fail2ban: the enabled jails.
+//! fail2ban: the enabled jails, which ban addresses by the failures in a log.
 //!
-//! Source: as for [`ratescope::limit::fail2ban`]. A value that neither a jail nor `[DEFAULT]` has is that of fail2ban's
-//! own `jail.conf`.
+//! Source: fail2ban 1.0, `man jail.conf`; [`ratescope::limit::fail2ban`]. A value that neither a jail nor `[DEFAULT]` has is
+//! that of fail2ban's own `jail.conf`.
 
-use super::words::{Units, lines, span, whole};
-use super::{Config, Found, Remark, limit, said};
+use crate::field::{Field, fields};
 use crate::only::network;
+use crate::read::{Config, Found, Remark, limit, said, scoped};
+use crate::words::{Units, lines, span, whole};
+use crate::write::{Names, Notes, Written, each};
 use crate::{Addresses, Only, Test};
+use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::Limit;
 use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) const NAMES: Names = Names { name: "fail2ban", title: "fail2ban", file: "jail.local" };
 
 const KEYS: [&str; 3] = ["maxretry", "findtime", "bantime"];
 
@@ -67,7 +72,7 @@ fn section(line: &str) -> Option<&str> {
     line.strip_prefix('[')?.strip_suffix(']')
 }
 
-pub(super) fn is_known(text: &str) -> bool {
+pub(crate) fn is_known(text: &str) -> bool {
     let lines = || lines(text, &["#", ";"]).map(|(_, line)| line);
     let is_key = |line: &str| pair(line).is_some_and(|(key, _)| KEYS.contains(&key.as_str()));
     lines().any(|line| section(line).is_some()) && lines().any(is_key)
@@ -130,7 +135,7 @@ fn sections(text: &str) -> Result<Vec<Section<'_>>, Remark> {
 fn ignored(value: &str) -> Option<String> {
     let own = ["127.0.0.1/8", "127.0.0.0/8", "127.0.0.1", "::1", "::1/128", "localhost"];
     let networks = value.split([' ', ',', '\t']).filter(|ip| !ip.is_empty() && !own.contains(ip));
-    super::scope(networks, " ").map(|networks| format!("all but {networks}"))
+    scoped(networks, " ").map(|networks| format!("all but {networks}"))
 }
 
 /// The failures of no ignored network. Names of hosts are left to the words of the scope.
@@ -168,7 +173,7 @@ fn limit_of<'a>(
         .map_err(|text| Remark { line: jail.line, text })
 }
 
-pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
+pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let (all, jails): (Vec<Section<'_>>, Vec<Section<'_>>) =
         sections(text)?.into_iter().partition(|section| section.name == "DEFAULT");
     let of_all = |name: &str| all.iter().find_map(|all| all.get(name));
@@ -237,4 +242,47 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         }
     }
     Ok(())
+}
+
+pub(crate) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
+    if addresses.forwarded {
+        let problem = "it bans the address that connects, and would ban the proxy";
+        return Err((limits.first().map(ToString::to_string), problem.to_owned()));
+    }
+    if limits.len() > 1 {
+        return Err((None, "a jail has one limit; write one jail for each".to_owned()));
+    }
+    let jail = each(limits, |_, limit| {
+        let AnyLimiter::Fail2ban(own) = &limit.limiter else {
+            let problem = "it bans by failures; write a limit such as fail2ban 5/10m";
+            return Err(problem.to_owned());
+        };
+        if fields(&limit.per)?.as_slice() != [Field::Ip] {
+            return Err("it bans addresses only; write per ip".to_owned());
+        }
+        let most = own.limit().count();
+        let find = own.limit().per().secs();
+        let ban = own.ban().secs();
+        if most >= 3.0 {
+            // The quotient, cut to whole seconds, plus one: at the exact quotient the count ends in a half, which may
+            // be rounded up, so that nothing fades.
+            let gap = libm::floor(find / (2.0 * most - 3.0)) + 1.0;
+            notes.add(format!(
+                "a sender with a failure every {gap} s is never banned: fail2ban keeps a count, and \
+                 rounds what it forgets of it"
+            ));
+        }
+        Ok(format!(
+            "# Lines for /etc/fail2ban/jail.local. The filter says which lines are failures: the jail of ssh \
+             has its own.\n[sshd]\nenabled = true\nmaxretry = {most}\nfindtime = {find}\nbantime = {ban}\n"
+        ))
+    })?;
+    addresses.warn_of_ipv4(notes);
+    if addresses.ipv6_prefix != 128 {
+        notes.add("fail2ban counts and bans each IPv6 address by itself, not networks");
+    }
+    notes.add(
+        "fail2ban bans after the failure that reaches maxretry, which is counted as refused here",
+    );
+    Ok(jail)
 }

@@ -1,11 +1,11 @@
 //! Shared by the readers: lines without comments, numbers and times.
 
-use super::said;
+use crate::read::said;
 use ratescope::internal::number;
 use ratescope::time::Span;
 
 /// The lines of a text that are neither empty nor a comment, trimmed, with their numbers from 1.
-pub(super) fn lines<'a>(
+pub(crate) fn lines<'a>(
     text: &'a str,
     comments: &'static [&'static str],
 ) -> impl Iterator<Item = (usize, &'a str)> {
@@ -16,32 +16,32 @@ pub(super) fn lines<'a>(
 }
 
 /// Tells whether a line that is not a comment contains the word.
-pub(super) fn has(text: &str, comments: &'static [&'static str], word: &str) -> bool {
+pub(crate) fn has(text: &str, comments: &'static [&'static str], word: &str) -> bool {
     lines(text, comments).any(|(_, line)| line.contains(word))
 }
 
 /// A whole number, as servers count.
-pub(super) fn whole(text: &str, what: &str) -> Result<u64, String> {
+pub(crate) fn whole(text: &str, what: &str) -> Result<u64, String> {
     let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let read = is_digits.then(|| text.parse().ok()).flatten();
     read.ok_or_else(|| format!("{what} is {:?}, which is no whole number", said(text)))
 }
 
 /// A plain decimal number.
-pub(super) fn decimal(text: &str, what: &str) -> Result<f64, String> {
+pub(crate) fn decimal(text: &str, what: &str) -> Result<f64, String> {
     number(text).ok_or_else(|| format!("{what} is {:?}, which is no number", said(text)))
 }
 
 /// The length of a prefix of an IPv6 address, in bits.
-pub(super) fn bits(text: &str) -> Option<u8> {
+pub(crate) fn bits(text: &str) -> Option<u8> {
     text.parse().ok().filter(|bits| *bits <= 128)
 }
 
 /// The units of a time, with their lengths in seconds. The empty unit is that of a bare number.
-pub(super) type Units = &'static [(&'static str, f64)];
+pub(crate) type Units = &'static [(&'static str, f64)];
 
 /// A time such as `10s`, `1m30s` or `0.05s`: numbers, each with a unit.
-pub(super) fn span(text: &str, units: Units, what: &str) -> Result<Span, String> {
+pub(crate) fn span(text: &str, units: Units, what: &str) -> Result<Span, String> {
     let problem = || format!("{what} is {:?}, which is no time that is understood", said(text));
     let mut rest = text.trim();
     let mut secs = 0.0;
@@ -67,7 +67,7 @@ pub(super) fn span(text: &str, units: Units, what: &str) -> Result<Span, String>
 }
 
 /// The time units of Go, and Caddy's additions.
-pub(super) const GO: Units = &[
+pub(crate) const GO: Units = &[
     ("ns", 1e-9),
     ("us", 1e-6),
     ("\u{b5}s", 1e-6),
