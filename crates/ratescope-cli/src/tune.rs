@@ -13,7 +13,7 @@ use crate::source::LogArgs;
 use crate::terminal::{self, Visible, at_least_one, until_closed};
 use files::Tried;
 use ratescope::{ParseError, Policy, Span};
-use ratescope_config::Target;
+use ratescope_config::{Addresses, Only, Target};
 use ratescope_lab::plot::{palette::Theme, svg};
 use ratescope_lab::tune::{
     Analysis, Choices, ClientRow, Failure, Imported, LimitEffect, MarkedKeys, Metric, PERIODS,
@@ -266,14 +266,19 @@ pub(crate) fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
         None => Default::default(),
     };
     check_outputs(args)?;
+    let ipv6 = args.source.ipv6_prefix.filter(|_| is_grouping_given);
     let in_force = today.iter().flat_map(|today| &today.config.found).map(|found| Asked {
         text: found.limit.to_string(),
         is_in_force: true,
-        ipv6_prefix: (found.is_by_address() && !is_grouping_given)
-            .then_some(found.addresses.ipv6_prefix),
+        prefixes: found.is_by_address().then(|| {
+            let Addresses { ipv4_prefix, ipv6_prefix, .. } = found.addresses;
+            (ipv4_prefix, ipv6.unwrap_or(ipv6_prefix))
+        }),
+        only: found.only.clone(),
     });
     let given = args.limits.iter().cloned();
-    let given = given.map(|text| Asked { text, is_in_force: false, ipv6_prefix: None });
+    let given =
+        given.map(|text| Asked { text, is_in_force: false, prefixes: None, only: Only::All });
     let limits = in_force.chain(given).collect();
     let question = Question { args, limits, today, marks };
     if args.follow {
@@ -382,8 +387,10 @@ pub(crate) struct Asked {
     text: String,
     /// It comes from the configuration in force, and need not fit the log.
     is_in_force: bool,
-    /// The prefix by which it groups IPv6 addresses; `None` for that of the clients.
-    ipv6_prefix: Option<u8>,
+    /// The prefixes by which it groups IPv4 and IPv6 addresses; `None` for those of the clients.
+    prefixes: Option<(u8, u8)>,
+    /// The events that it is for.
+    only: Only,
 }
 
 /// What each log is asked: the arguments, the limits to try, and the marked clients.

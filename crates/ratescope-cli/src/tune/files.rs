@@ -4,6 +4,7 @@ use super::{Args, Asked, ROWS, progress};
 use crate::{bounded, terminal};
 use ratescope::Policy;
 use ratescope::policy::{Defaults, Per};
+use ratescope_config::Only;
 use ratescope_lab::tune::{
     Failure, Import, Imported, LogClock, RefusedClient, Replay, Summary, Trial, key,
 };
@@ -23,11 +24,13 @@ pub(crate) struct Tried {
     /// It touched more clients than `touched`.
     pub(crate) has_more: bool,
     pub(crate) refused: u64,
+    /// The number of events that it was tried on.
+    pub(crate) events: u64,
     pub(crate) evicted: u64,
     /// The number of events that have none of the fields of a limit.
     pub(crate) keyless: u64,
-    /// The prefix by which it grouped IPv6 addresses, if not that of the clients.
-    pub(crate) ipv6_prefix: Option<u8>,
+    /// The prefixes by which it grouped IPv4 and IPv6 addresses, if not those of the clients.
+    pub(crate) prefixes: Option<(u8, u8)>,
     /// The clients that it refused most.
     pub(crate) most_refused: Vec<RefusedClient>,
 }
@@ -68,20 +71,34 @@ pub(crate) fn logs(args: &Args, limits: &[Asked]) -> Result<(Imported, Vec<Tried
         }
     }
     let log = import.finish()?;
-    let tried = |(limit, trial): (&Asked, &Trial)| Tried {
-        text: limit.text.clone(),
-        problem: (limit.is_in_force && !trial.unseen().is_empty()).then(|| {
+    let tried = |(limit, trial): (&Asked, &Result<Trial, String>)| {
+        let text = limit.text.clone();
+        let trial = match trial {
+            Ok(trial) => trial,
+            Err(problem) => {
+                return Tried { text, problem: Some(problem.clone()), ..Tried::default() };
+            }
+        };
+        let problem = (limit.is_in_force && !trial.unseen().is_empty()).then(|| {
             let fields = trial.unseen().join(" and no ");
             let events = log.events();
             format!("none of the {events} that were read has {fields}")
-        }),
-        touched: trial.touched(),
-        has_more: trial.has_more,
-        refused: trial.refused,
-        evicted: trial.evicted(),
-        keyless: trial.keyless,
-        ipv6_prefix: trial.ipv6_prefix,
-        most_refused: trial.most_refused(&log.summary.clients, ROWS),
+        });
+        if problem.is_some() {
+            return Tried { text, problem, ..Tried::default() };
+        }
+        Tried {
+            text,
+            problem,
+            events: trial.events,
+            touched: trial.touched(),
+            has_more: trial.has_more,
+            refused: trial.refused,
+            evicted: trial.evicted(),
+            keyless: trial.keyless,
+            prefixes: trial.prefixes,
+            most_refused: trial.most_refused(&log.summary.clients, ROWS),
+        }
     };
     let tried = limits.iter().zip(&trials).map(tried).collect();
     Ok((log, tried))
@@ -97,7 +114,7 @@ fn log(
     limits: &[Asked],
     path: &Path,
     import: &mut Import,
-    trials: &mut Vec<Trial>,
+    trials: &mut Vec<Result<Trial, String>>,
 ) -> Result<(), Failure> {
     let options = args.source.options();
     let (input, progress) = progress::open(path)?;
@@ -111,7 +128,8 @@ fn log(
     if trials.is_empty() {
         *trials = self::trials(args, limits, &per, pieces.shape())?;
     }
-    let read = import.read(pieces, trials);
+    let mut tried: Vec<&mut Trial> = trials.iter_mut().flatten().collect();
+    let read = import.read(pieces, &mut tried);
     progress.finish_and_clear();
     read
 }
@@ -122,14 +140,25 @@ fn trials(
     limits: &[Asked],
     per: &Per,
     shape: &LogShape,
-) -> Result<Vec<Trial>, Failure> {
+) -> Result<Vec<Result<Trial, String>>, Failure> {
     let fields = shape.fields().map(<[String]>::to_vec);
     let trial = |limit: &Asked| {
         let fields = fields.clone().filter(|_| !limit.is_in_force);
         let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
         let mut trial = Trial::new(Policy::read(&limit.text, &defaults)?, args.clients);
-        trial.ipv6_prefix = limit.ipv6_prefix;
-        Ok(trial)
+        trial.prefixes = limit.prefixes;
+        // The test of a path is of the whole of it.
+        let is_cut = args.source.options().path_depth.is_some();
+        Ok(match &limit.only {
+            Only::All => Ok(trial),
+            Only::Fields(test) => match test.compile() {
+                Ok(filter) if is_cut && filter.fields().any(|field| field == "path") => {
+                    Err("it is for some paths, which --path-depth cuts".to_owned())
+                }
+                filter => filter.map(|filter| trial.only(filter)),
+            },
+            Only::Unknown(why) => Err(why.clone()),
+        })
     };
     limits.iter().map(trial).collect()
 }
@@ -165,8 +194,13 @@ pub(crate) fn tried_all(summary: &Summary, limits: &[Asked]) -> Result<Vec<Tried
 }
 
 fn tried(summary: &Summary, limit: &Asked) -> Result<Tried, Failure> {
-    let Asked { text, is_in_force, .. } = limit;
+    let Asked { text, is_in_force, only, .. } = limit;
     let is_in_force = *is_in_force;
+    if *only != Only::All {
+        let problem = "what is kept of the log does not say which of its events it is for";
+        let problem = Some(problem.to_owned());
+        return Ok(Tried { text: text.to_owned(), problem, ..Tried::default() });
+    }
     let defaults = Defaults { rate: None, per: summary.per.clone(), fields: None, cost: 0.0 };
     let policy = Policy::read(text, &defaults)?;
     let [limit] = policy.limits() else { return Err(too_many(summary, text)) };
@@ -185,7 +219,8 @@ fn tried(summary: &Summary, limit: &Asked) -> Result<Tried, Failure> {
         summary.clients.find(&key(&(), &summary.per)).filter(|_| !summary.per.fields().is_empty());
     let keyless = nobody.map_or(0, |place| summary.clients.requests_of(place));
     let most_refused = replay.most_refused(ROWS);
-    Ok(Tried { text, touched, refused, keyless, most_refused, ..Tried::default() })
+    let events = summary.clients.requests();
+    Ok(Tried { text, touched, refused, events, keyless, most_refused, ..Tried::default() })
 }
 
 fn too_many(summary: &Summary, text: &str) -> Failure {

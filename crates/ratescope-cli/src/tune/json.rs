@@ -89,6 +89,7 @@ fn today(today: &Today, answer: &Tuned<'_>) -> Value {
             "limit": tried.text,
             "scope": found.scope,
             "clients_touched": did.then_some(tried.touched),
+            "requests": did.then_some(tried.events),
             "requests_refused": did.then_some(tried.refused),
             "not_tried": tried.problem,
         })

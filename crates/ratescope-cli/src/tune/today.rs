@@ -5,8 +5,7 @@ use super::{Args, Tuned, named};
 use crate::{bounded, terminal};
 use ratescope::internal::grouped;
 use ratescope::time::Span;
-use ratescope_config::Target;
-use ratescope_config::{Config, Found, LONGEST, read_named};
+use ratescope_config::{Config, Found, LONGEST, Only, Target, read_named};
 use ratescope_lab::tune::{Imported, LimitEffect, Measure, is_looser, percent};
 use ratescope_log::IPV6_PREFIX;
 use std::error::Error;
@@ -88,16 +87,20 @@ impl Today {
                         tried.text
                     );
                 }
-                let scope = scope.as_ref().map_or(String::new(), |scope| {
-                    format!(" It is for {scope}, and was tried on all {events} that were read.")
+                let scope = scope.as_ref().map_or(String::new(), |scope| match found.only {
+                    Only::Fields(_) => {
+                        let own = grouped(tried.events);
+                        format!(" It is for {scope}: {own} of {} {events}.", grouped(all))
+                    }
+                    _ => format!(" It is for {scope}, and was tried on all {events} that were read."),
                 });
                 format!(
                     "Today, {} ({name}{}, line {line}) refuses {} of {} {events} ({}), of {} of {} clients.{scope}{}",
                     tried.text,
                     self.file,
                     grouped(tried.refused),
-                    grouped(all),
-                    percent(tried.refused as f64 / all.max(1) as f64),
+                    grouped(tried.events),
+                    percent(tried.refused as f64 / tried.events.max(1) as f64),
                     grouped(tried.touched),
                     grouped(clients.clients()),
                     self.says_of_addresses(found, tried, log),
@@ -127,16 +130,23 @@ impl Today {
 
     /// How IPv6 addresses are counted, if the limit groups them in another way than the clients of the log.
     fn says_of_addresses(&self, found: &Found, tried: &Tried, log: &Imported) -> String {
+        let server = self.target().title();
+        let bits = found.addresses.ipv4_prefix;
+        let ipv4 = match found.is_by_address() && bits < 32 {
+            true => format!(
+                " {server} counts IPv4 addresses by their first {bits} bits, and so it was tried."
+            ),
+            false => String::new(),
+        };
         let bits = found.addresses.ipv6_prefix;
         let Some(of) = log.ipv6_prefix().filter(|of| found.is_by_address() && *of != bits) else {
-            return String::new();
+            return ipv4;
         };
-        let server = self.target().title();
-        let here = match tried.ipv6_prefix {
+        let here = match tried.prefixes.filter(|(_, ipv6)| *ipv6 == bits) {
             Some(_) => format!("so it was tried; the clients above are counted by {of} bits"),
             None => format!("here {of} bits were taken"),
         };
-        format!(" {server} counts IPv6 addresses by their first {bits} bits, and {here}.")
+        format!("{ipv4} {server} counts IPv6 addresses by their first {bits} bits, and {here}.")
     }
 
     /// The limit that is recommended for the same server, or else for any.

@@ -1,6 +1,6 @@
 //! `ratescope tune --for`: what is recommended to a server.
 
-use super::{assert_wrong, log, run, text, tune};
+use super::{assert_wrong, file, log, run, text, tune};
 
 /// How the server counts otherwise than the log was read is noted with its configuration.
 #[test]
@@ -228,4 +228,21 @@ fn what_is_printed_can_be_pasted() {
         said.contains("rate_limit {\n    zone limit1 {\n        key {") && !said.contains('·'),
         "{said}"
     );
+}
+
+/// The rule file that is written refuses in `simulate` as many as `tune` says: its names are Envoy's.
+#[test]
+fn a_written_rule_file_is_simulated_with_the_same_effect() {
+    for key in ["ip", "ip+path", "all"] {
+        let args = ["--for", "descriptors", "--key", key, "--untouched", "50"];
+        let answer = tune(&args, log().as_bytes());
+        let own = &answer["for"][0];
+        let refused = own["recommended"]["requests_refused"].as_u64().unwrap();
+        let rules = file("own-rules.yaml", own["configuration"].as_str().unwrap());
+        let output = run(&["simulate", "--rules", &rules], log().as_bytes());
+        let said = text(&output.stderr);
+        let summary = format!("{} of 3000 allowed", 3000 - refused);
+        assert!(said.contains(&summary), "{key}: {summary}\n{said}");
+        assert!(!said.contains("no columns here"), "{said}");
+    }
 }

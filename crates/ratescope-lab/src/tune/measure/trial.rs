@@ -7,6 +7,7 @@ use ratescope::event::{Event, Fields};
 use ratescope::policy::{Limit, Per, Policy};
 use ratescope::store::KeyedPolicy;
 use ratescope::time::Time;
+use ratescope_config::Filter;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::RandomState;
@@ -21,9 +22,12 @@ pub struct Trial {
     touched: HashMap<u64, (u64, Time)>,
     hasher: RandomState,
     keys: usize,
-    /// The prefix length by which the policy groups IPv6 addresses; `None` for that of the clients.
-    pub ipv6_prefix: Option<u8>,
-    /// The fields of the limits that no event had.
+    /// The prefix lengths by which the policy groups IPv4 and IPv6 addresses; `None` for those of the clients.
+    pub prefixes: Option<(u8, u8)>,
+    only: Option<Filter>,
+    /// The number of events that it was tried on.
+    pub events: u64,
+    /// The fields of the limits, and of the test of their events, that no event had.
     unseen: Vec<String>,
     /// More clients had refused events than the trial remembers.
     pub has_more: bool,
@@ -32,6 +36,9 @@ pub struct Trial {
     /// The number of events without any field of a limit: the limit counts them as one client.
     pub keyless: u64,
 }
+
+/// The field that a log of one host lacks.
+const HOST: &str = "host";
 
 impl Trial {
     /// A trial that remembers at most `keys` keys of each limit and at most `keys` touched clients.
@@ -42,11 +49,25 @@ impl Trial {
             touched: HashMap::new(),
             hasher: RandomState::new(),
             keys,
-            ipv6_prefix: None,
+            prefixes: None,
+            only: None,
+            events: 0,
             has_more: false,
             refused: 0,
             keyless: 0,
         }
+    }
+
+    /// Tries it only on the events that pass.
+    pub fn only(mut self, only: Filter) -> Self {
+        self.unseen.extend(only.fields().filter(|field| *field != HOST).map(str::to_owned));
+        self.only = Some(only);
+        self
+    }
+
+    /// The fields that events must have for it to be tried.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.policy().fields().chain(self.only.iter().flat_map(Filter::fields))
     }
 
     /// Decides an event. `per` makes the key of its client.
@@ -66,6 +87,10 @@ impl Trial {
             !fields.is_empty() && fields.iter().all(|field| event.field(field).is_empty())
         };
         self.unseen.retain(|field| event.field(field).is_empty());
+        if self.only.as_ref().is_some_and(|only| !only.passes(event.fields)) {
+            return;
+        }
+        self.events += 1;
         self.keyless += u64::from(self.policy().limits().iter().any(lacks));
         if self.store.check(event).is_allowed() {
             return;
@@ -80,7 +105,7 @@ impl Trial {
         }
     }
 
-    /// The fields of the limits that no event had.
+    /// The fields of the limits, and of the test of their events, that no event had.
     pub fn unseen(&self) -> &[String] {
         &self.unseen
     }

@@ -1,5 +1,6 @@
-//! Fields with whole addresses, for a limit that groups IPv6 addresses.
+//! Fields with whole addresses, for a limit that groups addresses.
 
+use core::net::{IpAddr, Ipv4Addr};
 use ratescope::address;
 use ratescope::event::Fields;
 use ratescope::internal::Made;
@@ -11,10 +12,14 @@ pub(super) struct Grouped<'a> {
 }
 
 impl<'a> Grouped<'a> {
-    pub(super) fn new(fields: &'a dyn Fields, ipv6_prefix: u8) -> Self {
+    /// The prefixes are those of IPv4 and of IPv6 addresses.
+    pub(super) fn new(fields: &'a dyn Fields, (ipv4, ipv6): (u8, u8)) -> Self {
         let made = |name| {
-            let address = address::parse(fields.value(name)?)?;
-            Some(Made::of(address, ipv6_prefix))
+            let address = match address::parse(fields.value(name)?)? {
+                IpAddr::V4(v4) => IpAddr::V4(network(v4, ipv4)),
+                v6 => v6,
+            };
+            Some(Made::of(address, ipv6))
         };
         Grouped { fields, ip: made("ip"), forwarded: made("forwarded") }
     }
@@ -29,4 +34,9 @@ impl Fields for Grouped<'_> {
         };
         made.map(Made::as_str).or_else(|| self.fields.value(name))
     }
+}
+
+fn network(address: Ipv4Addr, prefix: u8) -> Ipv4Addr {
+    let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
+    Ipv4Addr::from_bits(address.to_bits() & mask)
 }

@@ -192,23 +192,24 @@ impl Import {
     pub fn read<R: Read + Send>(
         &mut self,
         pieces: Pieces<R>,
-        trials: &mut [Trial],
+        trials: &mut [&mut Trial],
     ) -> Result<(), Failure> {
         let Open { shape, mut queue, mut summary } = self.begin(pieces.shape())?;
         let per = summary.per.clone();
-        let limits = trials.iter().flat_map(|trial| trial.policy().fields());
+        let limits = trials.iter().flat_map(|trial| trial.fields());
         let fields: Names = limits.chain(per.fields().iter().map(String::as_str)).collect();
         let fields = (!trials.is_empty()).then_some(fields);
         let bits = self.options.options.ipv6_prefix;
-        let is_grouped = trials.iter().all(|trial| trial.ipv6_prefix.is_none_or(|own| own == bits));
+        let usual = (32, bits);
+        let is_grouped = trials.iter().all(|trial| trial.prefixes.is_none_or(|own| own == usual));
         let row = if is_grouped { Row::new } else { Row::ungrouped };
         let mut try_limits = |event: &Event<'_>, per: &Per| {
             if is_grouped {
                 return trials.iter_mut().for_each(|trial| trial.check(event, per));
             }
-            let client = Grouped::new(event.fields, bits);
+            let client = Grouped::new(event.fields, usual);
             for trial in trials.iter_mut() {
-                let own = Grouped::new(event.fields, trial.ipv6_prefix.unwrap_or(bits));
+                let own = Grouped::new(event.fields, trial.prefixes.unwrap_or(usual));
                 trial.check_client(&Event { fields: &own, ..*event }, &client, per);
             }
         };
