@@ -90,10 +90,12 @@ impl Link {
         within_a_runtime()?;
         let until = Instant::now() + background_timeout(self.deadline);
         let begin = plan::begin(options);
-        let open = if options.one_node { "" } else { "{" };
+        // The text between the first braces chooses the node.
+        let is_on_one_node = begin.contains('{');
+        let open = if is_on_one_node { "" } else { "{" };
         let key = |n: u32| format!("{begin}{open}ping{n}}}").into_bytes();
         let ranges = match &self.target {
-            Target::Cluster(masters) if !options.one_node => {
+            Target::Cluster(masters) if !is_on_one_node => {
                 let masters = masters.each(until).await?;
                 masters.iter().map(|master| master.first..=master.last).collect()
             }
