@@ -5,10 +5,11 @@ use super::shape::FormatRow;
 use super::{clf, columns, csv, exim, json, logins};
 use core::str::FromStr;
 use ratescope::text::ParseError;
+use std::collections::BTreeSet;
 
 /// All formats, in the order in which they are tried: of several that fit a line equally well, the first counts.
-pub(super) static FORMATS: [&FormatRow; 6] =
-    [&json::ROW, &clf::ROW, &exim::ROW, &logins::ROW, &csv::ROW, &columns::ROW];
+pub(super) static FORMATS: &[&FormatRow] =
+    &[&json::ROW, &clf::ROW, &exim::ROW, &logins::ROW, &csv::ROW, &columns::ROW];
 
 impl Format {
     /// All formats, in the order in which they are tried.
@@ -32,11 +33,8 @@ impl FromStr for Format {
     }
 }
 
-/// The plural nouns for the events of logs, such as `requests` or `failed logins`, each once.
+/// The plural nouns for the events of logs, such as `requests` or `failed logins`, sorted.
 pub fn nouns() -> impl Iterator<Item = &'static str> {
-    let all = || FORMATS.iter().flat_map(|row| row.nouns.iter().copied());
-    all()
-        .enumerate()
-        .filter(move |(i, noun)| !all().take(*i).any(|before| before == *noun))
-        .map(|(_, noun)| noun)
+    let nouns: BTreeSet<&str> = FORMATS.iter().flat_map(|row| row.nouns).copied().collect();
+    nouns.into_iter()
 }

@@ -104,7 +104,7 @@ pub fn recognize(
 /// The formats that a log with these options may have.
 fn wanted(options: &Options) -> impl Iterator<Item = &'static FormatRow> {
     let said = options.layout.as_ref().map(|_| Format::COLUMNS).or(options.format);
-    FORMATS.into_iter().filter(move |row| said.is_none_or(|said| said == row.format))
+    FORMATS.iter().copied().filter(move |row| said.is_none_or(|said| said == row.format))
 }
 
 /// Tells whether a format fits as many of the lines as it has to.

@@ -124,7 +124,7 @@ impl Imported {
     }
 }
 
-/// The word for failed logins, one of [`NOUNS`].
+/// The word for failed logins, one of the [`nouns`].
 const FAILED_LOGINS: &str = "failed logins";
 
 /// Reads logs, one after the other. [`read`](Self::read) reads a whole log on all processors. For a log in pieces, call
