@@ -3,6 +3,7 @@
 use crate::bounded;
 use crate::terminal::{name, say};
 use ratescope::rules::{LONGEST, Networks, Rules, RulesError, Step, Value, decode};
+use ratescope_service::other_format;
 use std::collections::HashSet;
 use std::error::Error;
 use std::path::Path;
@@ -17,7 +18,11 @@ pub(crate) fn text(path: &Path) -> Result<String, Box<dyn Error>> {
 
 pub(crate) fn read(path: &Path) -> Result<Rules, Box<dyn Error>> {
     let text = text(path)?;
-    Rules::read(&name(path), &text).map_err(told)
+    let name = name(path);
+    Rules::read(&name, &text).map_err(|error| match other_format(&text) {
+        Some(instead) => format!("{name}: {instead}").into(),
+        None => told(error),
+    })
 }
 
 /// Prints the fields of `place` that no rule uses, since they may be misspelled.

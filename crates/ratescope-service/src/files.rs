@@ -316,7 +316,10 @@ impl<C: Clock> Service<C> {
     ) -> (Followed, Result<Option<(PathBuf, Reloaded)>, OpenError>) {
         let begun = content.clone().and_then(|text| {
             let file = path.display().to_string();
-            let rules = Rules::read(&file, &text)?;
+            let rules = match (Rules::read(&file, &text), other_format(&text)) {
+                (Err(_), Some(instead)) => return Err(OpenError::unreadable(&path, instead)),
+                (read, _) => read?,
+            };
             let name = rules.domain().to_owned();
             let has_left = |other: &&mut Followed| {
                 other.missing > 0 && other.in_force.as_ref().is_some_and(|old| old.domain == name)
@@ -366,6 +369,22 @@ fn kept(files: &[Followed]) -> Vec<PathBuf> {
             || within().any(|file| is_wrong(file) && file.missing < 2)
     };
     folders.into_iter().filter(is_kept).cloned().collect()
+}
+
+/// What to write in place of a text that has limits in the format of a program that is not read: of Limitador.
+///
+/// A limit of Limitador applies to any request that has the fields of its conditions, whatever else it has; here a
+/// descriptor has exactly the keys of its rule. So the keys that the proxy sends have to be known.
+pub fn other_format(text: &str) -> Option<&'static str> {
+    let keys = ["max_value:", "seconds:", "namespace:"];
+    let is_limitador = keys.iter().all(|key| text.contains(key));
+    is_limitador.then_some(
+        "it has limits of Limitador, which are not read; write a file for each namespace, with the keys of a limit's \
+         conditions and variables in the order in which the proxy sends them: for max_value: 10, seconds: 60, \
+         conditions: [\"descriptors[0].method == 'GET'\"] and variables: [\"descriptors[0].user\"] that is domain: \
+         NAMESPACE and descriptors: [{key: method, value: GET, descriptors: [{key: user, limit: fixed-window \
+         10/60s}]}]; in place of != put the other values before, each without a limit",
+    )
 }
 
 /// The rule files that a name stands for: itself, or in a folder those that [`Service::follow`] finds there.

@@ -50,7 +50,7 @@ mod states;
 mod unread;
 
 pub use decide::NoAnswer;
-pub use files::{Changed, FileHealth, rule_files};
+pub use files::{Changed, FileHealth, other_format, rule_files};
 pub use forms::{Form, Forms};
 pub use grpc::{Grpc, NAME};
 pub use http::{Http, HttpSettings};

@@ -334,6 +334,35 @@ fn a_start_without_right_rules_is_refused_with_all_reasons() {
     }
 }
 
+/// Limits of another program are refused by its name, with what to write, and what is to be written is right.
+#[test]
+fn limits_of_limitador_are_refused_by_name() {
+    let folder = Folder::new("limitador");
+    let limits = "- namespace: shop\n  max_value: 10\n  seconds: 60\n  conditions:\n  - \"descriptors[0].method == \
+                  'GET'\"\n  variables:\n  - descriptors[0].user\n";
+    let config_map = format!("kind: ConfigMap\ndata:\n  limitador-config.yaml: |\n    {limits}");
+    for text in [limits, &config_map.replace("\n- ", "\n    - ")] {
+        let file = folder.write("limits.yaml", text);
+        let service = Service::new(States::in_memory(100), FakeClock::default());
+        let error = service.follow(std::slice::from_ref(&file)).unwrap_err().to_string();
+        assert!(
+            error.contains("limits.yaml: it has limits of Limitador, which are not read"),
+            "{error}"
+        );
+        let (_, rules) = error.split_once("that is domain: NAMESPACE and descriptors: ").unwrap();
+        let rules = rules.split_once("; in place of").unwrap().0;
+        service.add("shop", &format!("domain: shop\ndescriptors: {rules}\n")).unwrap();
+        let asked = request(vec![descriptor(&[("method", "GET"), ("user", "ann")])]);
+        let asked = RateLimitRequest { domain: "shop".to_owned(), ..asked };
+        let status = ask(&service, &asked).unwrap().statuses.remove(0);
+        assert_eq!(status.limit_remaining, 9);
+    }
+    // The words alone make no rules wrong.
+    let words = "# namespace: a, max_value: 1, seconds: 2\n".to_owned() + &rules("web", 2);
+    let file = folder.write("words.yaml", words);
+    assert_eq!(left(&following(std::slice::from_ref(&file)), "web"), Some(1));
+}
+
 /// A service whose stores are opened after `wait`.
 fn opening(wait: impl Fn() + Send + Sync + 'static) -> Service<FakeClock> {
     let open = move |rules| {
