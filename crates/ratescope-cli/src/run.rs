@@ -88,9 +88,10 @@ pub(crate) struct Args {
 
     /// A file with the token that /metrics, /rules, /keys, /healthz?verbose and Live ask for, as in
     /// `Authorization: Bearer TOKEN`; needed to listen beyond loopback, and for clients that name another
-    /// host than localhost or a loopback address
+    /// host than localhost or a loopback address. Several files have a token each; when a key is reset, the log has the
+    /// name of the file
     #[arg(long, value_name = "FILE")]
-    admin_token_file: Option<PathBuf>,
+    admin_token_file: Vec<PathBuf>,
 
     /// A file with a secret in its first line, which hashes the values of secret fields in logs, in Live and on Redis:
     /// fields that rules mark as in hash(email), and headers with credentials. All processes on one Redis need the same
@@ -326,12 +327,14 @@ fn begin(args: &Args) -> Result<(), Box<dyn Error>> {
     }
     let probe = Arc::new(probe);
     let mut live = Routes::new(Arc::clone(&probe));
-    if let Some(path) = &args.admin_token_file {
+    for path in &args.admin_token_file {
         let token = bounded::first_line(path)?;
-        live = live.token(&token).map_err(|error| format!("{}: {error}", path.display()))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let named = live.named_token(&name, &token);
+        live = named.map_err(|error| format!("{}: {error}", path.display()))?;
     }
     if let Some(address) = args.admin.0.filter(|at| !at.ip().is_loopback())
-        && args.admin_token_file.is_none()
+        && args.admin_token_file.is_empty()
     {
         return Err(format!(
             "the admin port at {address} would show rules, counters and keys to everybody who reaches it; \
@@ -607,12 +610,16 @@ async fn follow(
 async fn keep_up(admin: &Admin, reporter: &HealthReporter) {
     let Admin { service, metrics, health, .. } = admin;
     let process = metrics_process::Collector::default();
+    let mut was_green = None;
     loop {
         process.collect();
         health.ping().await;
         let is_green = health.is_green();
-        let status = if is_green { ServingStatus::Serving } else { ServingStatus::NotServing };
-        reporter.set_service_status(GREEN, status).await;
+        // Who watches is told of changes only.
+        if was_green.replace(is_green) != Some(is_green) {
+            let status = if is_green { ServingStatus::Serving } else { ServingStatus::NotServing };
+            reporter.set_service_status(GREEN, status).await;
+        }
         metrics::gauge!("ratescope_green").set(f64::from(u8::from(is_green)));
         sleep(UPKEEP).await;
         service.probe().forget(service.clock().now());

@@ -75,7 +75,8 @@ type Peer = Arc<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
 #[derive(Clone)]
 pub struct Routes {
     probe: Arc<Probe>,
-    token: Option<Arc<str>>,
+    /// The tokens, each with its name.
+    tokens: Vec<[Arc<str>; 2]>,
     peer: Peer,
     now: Now,
     ends: Arc<AtomicBool>,
@@ -89,15 +90,23 @@ impl Routes {
             socket.or_else(|| extensions.get::<IpAddr>().copied())
         };
         let now = Arc::new(|| SystemClock.now());
-        Routes { probe, token: None, peer: Arc::new(peer), now, ends: Arc::default() }
+        Routes { probe, tokens: Vec::new(), peer: Arc::new(peer), now, ends: Arc::default() }
     }
 
-    /// Requires this token for the data of the probe, as in `Authorization: Bearer TOKEN`. The page asks its user for
-    /// it.
+    /// Requires a token for the data of the probe, as in `Authorization: Bearer TOKEN`. The page asks its user for it.
+    /// Called again, any of the tokens will do.
     ///
     /// # Errors
     /// If the token has fewer than 16 characters.
     pub fn token(self, token: &str) -> Result<Self, BadNumber> {
+        self.named_token("", token)
+    }
+
+    /// The same with a name, by which [`who`](Self::who) tells its holder from those of other tokens.
+    ///
+    /// # Errors
+    /// As for [`token`](Self::token).
+    pub fn named_token(mut self, name: &str, token: &str) -> Result<Self, BadNumber> {
         let length = token.chars().count();
         if length < SHORTEST {
             return Err(BadNumber {
@@ -106,7 +115,8 @@ impl Routes {
                 want: "at least 16 characters",
             });
         }
-        Ok(Routes { token: Some(token.into()), ..self })
+        self.tokens.push([name.into(), token.into()]);
+        Ok(self)
     }
 
     /// Sets how to read the client's address from the extensions of a request: with axum, that is
@@ -169,13 +179,13 @@ impl Routes {
     /// The same for routes with other methods. For a page of another site, a browser sends a GET or a POST without
     /// asking first: so let neither change anything.
     pub fn unauthorized<Q>(&self, request: &Request<Q>) -> Option<Response<Body>> {
-        if !self.is_known(request) {
+        if !self.tokens.is_empty() && self.who(request).is_none() {
             let mut response = text(StatusCode::UNAUTHORIZED, "the token is missing or wrong\n");
             let bearer = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
             return Some(response);
         }
-        if self.token.is_some() {
+        if !self.tokens.is_empty() {
             return None;
         }
         let peer = (self.peer)(request.extensions());
@@ -204,14 +214,15 @@ impl Routes {
         response
     }
 
-    fn is_known<Q>(&self, request: &Request<Q>) -> bool {
-        let Some(token) = &self.token else { return true };
-        let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
+    /// The name of the token that a request brings; `None` without a valid one.
+    pub fn who<Q>(&self, request: &Request<Q>) -> Option<&str> {
+        let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes)?;
         // The name of the scheme is case-insensitive (RFC 9110, section 11.1).
-        let given = given.and_then(|given| given.split_at_checked(b"Bearer ".len()));
-        given.is_some_and(|(scheme, given)| {
-            scheme.eq_ignore_ascii_case(b"Bearer ") && is_same(given, token.as_bytes())
-        })
+        let (scheme, given) = given.split_at_checked(b"Bearer ".len())?;
+        let is_bearer = scheme.eq_ignore_ascii_case(b"Bearer ");
+        // All are compared, so that the time tells nothing.
+        let known = self.tokens.iter().filter(|[_, token]| is_same(given, token.as_bytes()));
+        known.last().map(|[name, _]| &**name).filter(|_| is_bearer)
     }
 }
 

@@ -2,7 +2,7 @@
 //! and Live.
 
 use super::health::Health;
-use super::keys;
+use super::keys::{self, By};
 use hyper::body::Bytes;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
@@ -85,7 +85,8 @@ impl Admin {
         }
         let query = request.uri().query().unwrap_or("");
         let peer = request.extensions().get::<SocketAddr>().copied();
-        json(keys::one(&self.service, method, query, peer).await)
+        let by = By { peer, token: self.live.who(request) };
+        json(keys::one(&self.service, method, query, &by).await)
     }
 
     /// Answers a load balancer on the port for everybody.

@@ -20,6 +20,13 @@ const MOST: usize = 512;
 /// The most fields of a key.
 const FIELDS: usize = 64;
 
+/// Who asks.
+pub(super) struct By<'a> {
+    /// The name of the token; `None` where none is needed.
+    pub(super) token: Option<&'a str>,
+    pub(super) peer: Option<SocketAddr>,
+}
+
 /// The answer to a request about keys: the status, and JSON.
 pub(super) type Answer = (StatusCode, Bytes);
 
@@ -59,12 +66,7 @@ const ORDERS: [(&str, KeyOrder); 3] = [
 ];
 
 /// Answers `GET /key?domain=web&rule=web:user&user=ann`, and the same as a DELETE, which resets the key.
-pub(super) async fn one(
-    service: &Service,
-    method: &Method,
-    query: &str,
-    peer: Option<SocketAddr>,
-) -> Answer {
+pub(super) async fn one(service: &Service, method: &Method, query: &str, by: &By<'_>) -> Answer {
     let (mut domain, mut rule, mut fields) = (None, None, Vec::new());
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         match &*name {
@@ -81,8 +83,10 @@ pub(super) async fn one(
         service.reset_key(&key).await.map(|reset| {
             let each = reset.iter().map(|one| json!({"rule": one.rule, "key": one.key}));
             for one in &reset {
+                let By { token, peer } = by;
                 let peer = peer.map(|peer| peer.to_string());
-                tracing::info!(target: "ratescope", rule = one.rule, key = one.key, peer, "an operator reset a key");
+                let (rule, key) = (&one.rule, &one.key);
+                tracing::info!(target: "ratescope", rule, key, token, peer, "an operator reset a key");
             }
             json!({"reset": Value::from_iter(each)})
         })

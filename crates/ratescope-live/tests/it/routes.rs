@@ -148,7 +148,9 @@ async fn viewers_are_bounded_and_only_look() {
     viewers.pop();
     assert_eq!(look().await.status(), 200);
     for path in ["/live/events", "/live.html"] {
-        let request = Request::builder().method(Method::POST).uri(path).body(()).unwrap();
+        let request = Request::builder().method(Method::POST).uri(path).header("host", "localhost");
+        let mut request = request.body(()).unwrap();
+        request.extensions_mut().insert(ConnectInfo::<SocketAddr>("127.0.0.1:9".parse().unwrap()));
         let refused = live.answer(&request).status();
         assert!(
             matches!(refused, StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND),
@@ -192,4 +194,21 @@ fn a_token_that_could_be_guessed_is_refused_and_none_is_told() {
     let short = live().token("0123456789abcde").unwrap_err().to_string();
     assert_eq!(short, "the length of a token cannot be 15: it must be at least 16 characters");
     assert!(!format!("{:?}", live().token(TOKEN).unwrap()).contains(TOKEN));
+}
+
+/// Several tokens open the routes, and tell who came.
+#[tokio::test]
+async fn each_token_has_a_name() {
+    let other = "fedcba9876543210";
+    let (mut router, live, _) = service(|live| {
+        live.named_token("ann", TOKEN).unwrap().named_token("robot", other).unwrap()
+    });
+    for (token, who) in [(TOKEN, Some("ann")), (other, Some("robot")), ("0123456789abcdeg", None)] {
+        let bearer = format!("Bearer {token}");
+        let request = Request::builder().header("authorization", &bearer).body(()).unwrap();
+        assert_eq!(live.who(&request), who);
+        let answer = ask(&mut router, "/scope/live/events", &[("authorization", &bearer)]).await;
+        assert_eq!(answer.status(), if who.is_some() { 200 } else { 401 });
+    }
+    assert!(!format!("{live:?}").contains(other));
 }

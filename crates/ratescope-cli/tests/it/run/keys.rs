@@ -44,14 +44,35 @@ fn find_look_and_reset(program: &Program) {
     assert_eq!([ask("ann"), ask("ann"), ask("bob")], [200, 429, 429]);
 }
 
+/// The line of a log about a key that was reset.
+fn reset_line(log: &str) -> Value {
+    let line = log.lines().find(|line| line.contains("an operator reset a key")).unwrap();
+    serde_json::from_str(line).unwrap()
+}
+
+/// Where there are several tokens, the log says whose reset a key.
+#[cfg(unix)]
+#[test]
+fn who_resets_a_key_is_told() {
+    let folder = Folder::new("keys-who");
+    let rules = folder.write("rules.yaml", RULES);
+    let tokens = [("ann", "0123456789abcdef"), ("robot", "fedcba9876543210")]
+        .map(|(name, token)| folder.write(name, token).to_str().unwrap().to_owned());
+    let [ann, robot] = &tokens;
+    let args = ["--admin-token-file", ann, "--admin-token-file", robot, "--log", "json"];
+    let program = Program::start(&rules, &args);
+    printed(&program, &["reset", "user=eve", "--admin-token-file", robot]);
+    let line = reset_line(&program.ended());
+    assert_eq!(line["fields"]["token"], "robot", "{line}");
+    assert!(!line.to_string().contains("fedcba9876543210"));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_client_that_is_refused_is_found_and_reset() {
     let program = Program::of(RULES, &["--log", "json"]);
     find_look_and_reset(&program);
-    let log = program.ended();
-    let line = log.lines().find(|line| line.contains("an operator reset a key")).unwrap();
-    let line: Value = serde_json::from_str(line).unwrap();
+    let line = reset_line(&program.ended());
     assert_eq!(
         (&line["fields"]["rule"], &line["fields"]["key"]),
         (&"web:user".into(), &"user=ann".into())
