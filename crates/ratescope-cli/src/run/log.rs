@@ -1,16 +1,21 @@
 //! The log of the service on standard error, from its first line to its last: as JSON also the errors with which it ends,
 //! and panics.
 //!
+//! A thread of its own writes the lines. While whoever reads them does not, some thousands wait; more are lost, and their
+//! number is told. So a log that stands still holds up no decision.
+//!
 //! Our own crates bound the lines that clients can cause. Dependencies do not: `h2` has a line for each connection that
 //! a client resets. So each other target gets a few lines a minute, and a line with the number of further ones.
 
 use crate::terminal::without_numbers;
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fmt, io, panic};
 use tracing::{Event, Subscriber};
+use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
@@ -89,10 +94,19 @@ impl fmt::Display for Logged {
 
 impl Error for Logged {}
 
-/// Begins to write. A line that can't be written, as on a full disk, is lost: reporting this to the same output would
-/// panic.
-pub(super) fn begin(form: Form, level: Level) -> Result<(), Box<dyn Error>> {
-    let log = tracing_subscriber::fmt().with_writer(io::stderr).log_internal_errors(false);
+/// The most lines that wait for the thread that writes them.
+const WAITING: usize = 4096;
+
+/// Counts the lines that were lost.
+static LOST: OnceLock<ErrorCounter> = OnceLock::new();
+
+/// Begins to write, until the guard is dropped. A line that can't be written, as on a full disk, is lost: reporting this
+/// to the same output would panic.
+pub(super) fn begin(form: Form, level: Level) -> Result<WorkerGuard, Box<dyn Error>> {
+    let lines = NonBlockingBuilder::default().buffered_lines_limit(WAITING).lossy(true);
+    let (lines, guard) = lines.finish(io::stderr());
+    _ = LOST.set(lines.error_counter());
+    let log = tracing_subscriber::fmt().with_writer(lines).log_internal_errors(false);
     let log = log.with_max_level(level);
     match form {
         Form::Text => log.with_ansi(false).finish().with(Bounded).try_init()?,
@@ -101,7 +115,7 @@ pub(super) fn begin(form: Form, level: Level) -> Result<(), Box<dyn Error>> {
             panic::set_hook(Box::new(|panic| tracing::error!(target: "ratescope", "{panic}")));
         }
     }
-    Ok(())
+    Ok(guard)
 }
 
 /// Logs the error with which the program ends, if the log is JSON. As text, it is printed like that of any command.
@@ -116,8 +130,15 @@ pub(super) fn ended(form: Form, error: Box<dyn Error>) -> Box<dyn Error> {
     }
 }
 
-/// For each target whose period is over, logs how many lines were left out, and begins the next period.
+/// For each target whose period is over, logs how many lines were left out, and begins the next period. Also logs how
+/// many lines were lost since this was logged last.
 pub(super) fn report_left_out() {
+    static TOLD: AtomicUsize = AtomicUsize::new(0);
+    let lost = LOST.get().map_or(0, ErrorCounter::dropped_lines);
+    let lines = lost.saturating_sub(TOLD.swap(lost, Ordering::Relaxed));
+    if lines > 0 {
+        tracing::warn!(target: "ratescope", lines, "lines of the log were lost, as nobody read them in time");
+    }
     let mut left_out = Vec::new();
     LINES.lock().unwrap_or_else(PoisonError::into_inner).retain(|target, lines| {
         let is_over = lines.since.elapsed() >= PERIOD;

@@ -198,6 +198,33 @@ fn a_log_that_can_not_be_written_ends_nothing() {
     assert!(program.running.0.wait().unwrap().success());
 }
 
+/// Whoever reads the log has stopped reading: that holds up no decision, and not the end.
+#[cfg(unix)]
+#[test]
+fn a_log_that_nobody_reads_holds_up_nothing() {
+    use std::io::Write;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    let (mut full, _unread) = UnixStream::pair().unwrap();
+    full.set_nonblocking(true).unwrap();
+    while full.write(&[b'x'; 1024]).is_ok() || full.write(b"x").is_ok() {}
+    full.set_nonblocking(false).unwrap();
+    let folder = Folder::new("unread");
+    let free = "127.0.0.1:0";
+    let args = ["run", "--grpc", "off", "--http", free, "--admin", "off", "--notice", "0s"];
+    let mut started = command(&args);
+    started.arg(folder.write("rules.yaml", RULES)).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut running = Running(started.stderr(OwnedFd::from(full)).spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(running.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let at = line.split("http://").nth(1).unwrap().trim().parse().unwrap();
+    // Each refusal is a line of the log.
+    let statuses = [(); 8].map(|()| get(at, "/check?user=ann", "").0);
+    assert_eq!(statuses, [200, 200, 429, 429, 429, 429, 429, 429]);
+    running.signal("TERM");
+    assert!(running.0.wait().unwrap().success());
+}
+
 /// Nobody reads where it listens, or that disk is full: the log says it then.
 #[test]
 fn addresses_that_can_not_be_printed_end_nothing() {

@@ -1,0 +1,64 @@
+//! What is done each second: the health, the counters and old data.
+
+use super::admin::Admin;
+use super::log;
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use ratescope::clock::Clock;
+use std::error::Error;
+use std::time::Duration;
+use tokio::time::sleep;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
+
+/// How often gauges are set, histograms emptied, and old data of Live dropped.
+const UPKEEP: Duration = Duration::from_secs(1);
+
+/// The service that serves, by gRPC health, while the health is green.
+const GREEN: &str = "green";
+
+/// The bounds of the buckets of histograms, in seconds: a decision takes microseconds in memory, and a round trip on
+/// Redis, which may take a deadline of tens of milliseconds.
+const BUCKETS: [f64; 14] = [
+    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0,
+    5.0,
+];
+
+/// Starts to record the counters for Prometheus, and returns the handle that renders them.
+pub(super) fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
+    let recorder = PrometheusBuilder::new().set_buckets(&BUCKETS)?.build_recorder();
+    let handle = recorder.handle();
+    metrics::set_global_recorder(recorder)?;
+    metrics::describe_gauge!("ratescope_green", "1 while the health is green, and else 0");
+    metrics::describe_gauge!("ratescope_build_info", "1, labelled with the version");
+    metrics::gauge!("ratescope_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
+    metrics_process::Collector::default().describe();
+    Ok(handle)
+}
+
+/// Every [`UPKEEP`], for ever, asks whether the store answers, updates the gauges and has the probe drop old data.
+pub(super) async fn keep_up(admin: &Admin, reporter: &HealthReporter) {
+    let Admin { service, metrics, health, .. } = admin;
+    let process = metrics_process::Collector::default();
+    let mut was_green = None;
+    loop {
+        process.collect();
+        health.ping().await;
+        let is_green = health.is_green();
+        // Who watches is told of changes only.
+        if was_green.replace(is_green) != Some(is_green) {
+            let status = if is_green { ServingStatus::Serving } else { ServingStatus::NotServing };
+            reporter.set_service_status(GREEN, status).await;
+        }
+        metrics::gauge!("ratescope_green").set(f64::from(u8::from(is_green)));
+        sleep(UPKEEP).await;
+        service.probe().forget(service.clock().now());
+        // With the names that the layers of `/auth` use for the same gauges.
+        for (domain, memory) in service.memory() {
+            let layer = [("layer", domain)];
+            metrics::gauge!("ratescope_keys", &layer).set(memory.keys as f64);
+            metrics::counter!("ratescope_keys_evicted_total", &layer).absolute(memory.evicted);
+        }
+        metrics.run_upkeep();
+        log::report_left_out();
+    }
+}
