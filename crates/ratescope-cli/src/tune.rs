@@ -4,6 +4,7 @@ mod files;
 mod follow;
 mod json;
 mod progress;
+mod rules;
 mod tail;
 mod text;
 mod today;
@@ -23,10 +24,12 @@ use ratescope_lab::view::Viewport;
 use ratescope_lab::view::tune::{Picture, draw, height};
 use same_file::Handle;
 use std::error::Error;
+use std::fmt;
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::mem;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use today::Today;
 
 /// Choose a limit from a log of your own traffic
@@ -68,11 +71,11 @@ pub(crate) struct Args {
     by: Option<Choices>,
 
     /// Recommend a limit for this server, by its own arithmetic, and print its configuration: exim,
-    /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare, rust, nftables or fail2ban. By default that of
-    /// --config, exim for a log of Exim, fail2ban for a log of failed logins, and no server for other logs; several
+    /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare, rust, nftables or fail2ban; or rules, a rule file
+    /// for ratescope run. By default that of --config, exim for a log of Exim, fail2ban for a log of failed logins, and no server for other logs; several
     /// with commas
     #[arg(long = "for", value_name = "SERVER", value_delimiter = ',')]
-    targets: Vec<Target>,
+    targets: Vec<For>,
 
     /// A limit to replay exactly, and to say whom it refuses most, such as "exim 10/1m strict", "5/1s per user & 9/1s
     /// per ip", or "adaptive x3 decay 10m floor 10 by hour", which learns what each client does at each hour of the day
@@ -173,11 +176,54 @@ fn limited_by(text: &str) -> Result<Choices, ParseError> {
     Ok(choices)
 }
 
-/// The choices for a server, with its own arithmetic.
-fn choices_for(target: Target) -> Result<Choices, ParseError> {
-    let mut choices = Choices::default();
-    choices.set("for", &target.to_string())?;
-    Ok(choices)
+/// What `--for` names: a server, or a rule file of Ratescope itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum For {
+    Server(Target),
+    Rules,
+}
+
+impl For {
+    /// The choices for it, with the arithmetic of the server.
+    fn choices(self) -> Result<Choices, ParseError> {
+        match self {
+            For::Rules => limited_by("bucket"),
+            For::Server(target) => {
+                let mut choices = Choices::default();
+                choices.set("for", &target.to_string())?;
+                Ok(choices)
+            }
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            For::Rules => "ratescope run",
+            For::Server(target) => target.title(),
+        }
+    }
+}
+
+impl fmt::Display for For {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            For::Rules => f.write_str("rules"),
+            For::Server(target) => write!(f, "{target}"),
+        }
+    }
+}
+
+impl FromStr for For {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        if text == "rules" {
+            return Ok(For::Rules);
+        }
+        let server = text.parse().map(For::Server);
+        server
+            .map_err(|e: ParseError| ParseError::whole(text, format!("{}, or rules", e.problem())))
+    }
 }
 
 impl Args {
@@ -236,7 +282,7 @@ impl Above {
 
 /// The recommendation for one server.
 pub(crate) struct Server {
-    target: Target,
+    target: For,
     /// The effect of its limiter; `None` if no limit leaves enough clients alone.
     effect: Option<LimitEffect>,
     above: Option<Above>,
@@ -416,13 +462,14 @@ impl Question<'_> {
             .map(Today::target)
             .or(log.usual_server())
             .filter(|_| args.targets.is_empty());
-        let targets: Vec<Target> = args.targets.iter().copied().chain(usual).collect();
+        let usual = usual.map(For::Server);
+        let targets: Vec<For> = args.targets.iter().copied().chain(usual).collect();
         let in_force = today.as_ref().and_then(Today::period).filter(|_| log.are_failures());
         let periods = args.periods(in_force.unwrap_or(log.usual_period()));
         let asked = |choices| self.asked(choices, &periods);
         let main = match (&args.by, targets.first()) {
             (Some(by), _) => asked(by.clone()),
-            (None, Some(first)) => asked(choices_for(*first)?),
+            (None, Some(first)) => asked(first.choices()?),
             (None, None) => asked(limited_by("exim")?),
         };
         let mut analysis = Analysis::new(log, main.clone());
@@ -433,7 +480,7 @@ impl Question<'_> {
         decide(&mut analysis, asked(bucket));
         let bucket = LimitEffect::new(&analysis);
         let servers = targets.iter().map(|target| {
-            decide(&mut analysis, asked(choices_for(*target)?));
+            decide(&mut analysis, asked(target.choices()?));
             Ok(self.server(*target, &analysis))
         });
         let servers = servers.collect::<Result<_, ParseError>>()?;
@@ -468,12 +515,19 @@ impl Question<'_> {
     }
 
     /// The answer for a server, which has been decided.
-    fn server(&self, target: Target, analysis: &Analysis) -> Server {
+    fn server(&self, target: For, analysis: &Analysis) -> Server {
         let none = || Err("none of its limits leaves enough clients alone".to_owned());
-        let mut configuration = analysis.configuration().unwrap_or_else(none);
+        let written = match target {
+            For::Rules => analysis
+                .limiter()
+                .map(|limiter| rules::write(&limiter, &analysis.imported().summary.per)),
+            For::Server(_) => analysis.configuration(),
+        };
+        let mut configuration = written.unwrap_or_else(none);
         if let Ok((_, notes)) = &mut configuration
             && self.args.files.len() > 1
             && self.args.merge
+            && let For::Server(target) = target
             && target.counts_alone()
         {
             let title = target.title();

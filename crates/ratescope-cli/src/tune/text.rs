@@ -278,7 +278,7 @@ fn above(above: Option<&Above>, stops: &[String], out: &mut impl Write) -> io::R
 fn for_server(server: &Server, out: &mut impl Write) -> io::Result<()> {
     let target = server.target;
     match &server.effect {
-        Some(effect) => writeln!(out, "\n{}", visible(&effect.headline))?,
+        Some(effect) => writeln!(out, "\nFor {}: {}", target.title(), visible(&effect.headline))?,
         None => writeln!(out, "\nFor {}:", target.title())?,
     }
     above(server.above.as_ref(), &server.stops, out)?;

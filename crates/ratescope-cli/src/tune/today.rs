@@ -1,7 +1,7 @@
 //! The limits in force, from a server's configuration.
 
 use super::files::Tried;
-use super::{Args, Tuned, named};
+use super::{Args, For, Tuned, named};
 use crate::{bounded, terminal};
 use ratescope::internal::grouped;
 use ratescope::time::Span;
@@ -151,7 +151,7 @@ impl Today {
 
     /// The limit that is recommended for the same server, or else for any.
     pub(super) fn recommended<'a>(&self, answer: &'a Tuned<'_>) -> Option<&'a LimitEffect> {
-        let same = answer.servers.iter().find(|server| server.target == self.target());
+        let same = answer.servers.iter().find(|server| server.target == For::Server(self.target()));
         same.map_or(answer.effect.as_ref(), |server| server.effect.as_ref())
     }
 }

@@ -1,6 +1,7 @@
 //! `ratescope tune --for`: what is recommended to a server.
 
 use super::{assert_wrong, file, log, run, text, tune};
+use serde_json::{Value, json};
 
 /// How the server counts otherwise than the log was read is noted with its configuration.
 #[test]
@@ -245,4 +246,27 @@ fn a_written_rule_file_is_simulated_with_the_same_effect() {
         assert!(said.contains(&summary), "{key}: {summary}\n{said}");
         assert!(!said.contains("no columns here"), "{said}");
     }
+}
+
+/// A rule file of our own refuses what is said, when it is tried on the same log.
+#[test]
+fn rules_refuse_what_is_said() {
+    for key in ["ip", "ip+path"] {
+        let args = ["--for", "rules", "--untouched", "90", "--period", "1m", "--key", key];
+        let answer = tune(&args, log().as_bytes());
+        let own = &answer["for"][0];
+        assert_eq!(own["server"], "rules");
+        let refused = own["recommended"]["requests_refused"].as_u64().unwrap();
+        assert!(refused > 0, "{own}");
+        let rules = file(&format!("rules-{key}.yaml"), own["configuration"].as_str().unwrap());
+        let args = ["simulate", "--format", "jsonl", "--rules", &rules];
+        let simulated = run(&args, log().as_bytes());
+        let lines = text(&simulated.stdout).lines().map(|line| serde_json::from_str(line).unwrap());
+        let count = lines.filter(|line: &Value| line["allowed"] == json!(false)).count();
+        assert_eq!(count as u64, refused, "{key}: {}", text(&simulated.stderr));
+    }
+    let report = run(&["tune", "--for", "rules"], log().as_bytes());
+    let (_, own) = text(&report.stdout).split_once("\nFor ratescope run: ").unwrap();
+    assert!(own.contains("\ndescriptors:\n  - key: ip\n    limit: gcra "), "{own}");
+    assert_wrong(&["--for", "rulez"], b"", "nftables, fail2ban, or rules");
 }

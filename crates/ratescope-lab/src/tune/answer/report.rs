@@ -53,7 +53,7 @@ pub struct LimitEffect {
     pub refused: u64,
     /// The effect as a sentence, which names the limiter by its text form.
     pub says: String,
-    /// The effect for the chosen server: the limiter in words, and its refusals.
+    /// The limiter in words, and its refusals.
     pub headline: String,
 }
 
@@ -101,8 +101,7 @@ impl LimitEffect {
             refused: replay.refused(),
             says: format!("{limiter} {does}."),
             headline: format!(
-                "For {}: {}. It {does}.",
-                analysis.choices().target.title(),
+                "{}. It {does}.",
                 in_words(limiter, one(analysis.choices().reading.field_of_costs().unwrap_or(noun)))
             ),
         })
@@ -263,7 +262,9 @@ fn room(clients: &Clients) -> Option<String> {
 /// The headline, and whether it is final.
 fn headline(analysis: &Analysis) -> (String, bool) {
     match LimitEffect::new(analysis) {
-        Some(effect) => (effect.headline, true),
+        Some(effect) => {
+            (format!("For {}: {}", analysis.choices().target.title(), effect.headline), true)
+        }
         None if analysis.shown().is_some() && analysis.limiter().is_none() => {
             ("No limit leaves so many clients alone.".to_owned(), true)
         }
