@@ -12,6 +12,11 @@ local begins = not (empty > -1 / 0)
 if begins then
   day = floor(now / 86400000000) * 86400000000
   empty = clock_envoy(day, now) - size / rate
+  local earlier = 2 ^ -35
+  while (clock_envoy(day, now) - empty) * rate < size do
+    empty = empty - earlier
+    earlier = earlier * 2
+  end
 end
 local clock = clock_envoy(day, now)
 local back = empty - clock > size / rate + 1e-6

@@ -16,9 +16,8 @@
 //!
 //! So it is a [token bucket](super::token_bucket), with its promise of `max_tokens + rate × window`. It surprises by
 //! the fill interval, which only sets the rate: 100 tokens each minute come as one each 0.6 s, and the end of the
-//! minute adds none. It also surprises by its rounding. At three tokens a second, a full bucket of seven refuses a
-//! request for seven when the host has been up for 18 to 36 hours. Up for 36 to 73 hours, it allows this request, but
-//! only six of seven single requests.
+//! minute adds none. It also surprises by its rounding: at three tokens a second, a full bucket of seven allows only six
+//! of seven single requests when the host has been up for 36 to 73 hours.
 //!
 //! The level is the tokens that would be missing after the event; the limit is the size of the
 //! bucket.
@@ -135,14 +134,22 @@ impl Envoy {
         self.burst as f64
     }
 
-    /// The state with a bucket, created if there is none: a new one is full.
+    /// The state with a bucket, created if there is none: a new one is full. Where the clock's rounding would take a bit
+    /// of the last token, the bucket was empty so much earlier. (Envoy makes a bucket a moment before it is asked.)
     fn begun(&self, state: &State, now: Time) -> State {
         if state.empty > f64::NEG_INFINITY {
             return *state;
         }
         let day = now.as_micros().div_euclid(DAY).saturating_mul(DAY);
-        let new = State { day: Time::from_micros(day), ..*state };
-        State { empty: new.clock(now) - self.size() / self.rate, ..new }
+        let mut new = State { day: Time::from_micros(day), ..*state };
+        let clock = new.clock(now);
+        new.empty = clock - self.size() / self.rate;
+        let mut earlier = ROUNDING / 32.0;
+        while (clock - new.empty) * self.rate < self.size() {
+            new.empty -= earlier;
+            earlier *= 2.0;
+        }
+        new
     }
 
     /// The tokens in the bucket of a state that has [`begun`](Self::begun); negative when tokens are owed

@@ -3,6 +3,7 @@
 
 use crate::decided;
 use decided::FILES;
+use proptest::prelude::*;
 use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::{Limiter, Retry, Span, Time};
 use std::collections::BTreeMap;
@@ -78,11 +79,30 @@ fn a_full_bucket_of_envoy_may_hold_a_little_less() {
         let passed = (0..8).filter(|_| envoy.check(&mut state, at, 1.0).is_allowed()).count();
         assert_eq!(passed, at_once, "after {second} s");
     }
-    // Seven in one are refused where seven after each other are not, and pass a microsecond later.
-    let at = Time::from_micros(5_123_000);
-    let mut state = envoy.initial();
-    assert!(!envoy.check(&mut state, at, 7.0).is_allowed());
-    assert_eq!(envoy.retry_after(&state, at, 7.0), Retry::After(Span::micros(1)));
+}
+
+proptest! {
+    /// Whatever the rounding of the host's clock.
+    #[test]
+    fn a_new_bucket_of_envoy_is_full(
+        (tokens, millis, burst) in (1..10_000_u32, 50..100_000_u32, 1..10_000_u32),
+        micros in prop::collection::vec(0..4_000_000_000_000_000_i64, 100),
+    ) {
+        for text in [format!("envoy {tokens}/{millis}ms burst {burst}"), "envoy 7/1m burst 1".to_owned()] {
+            let envoy = limiter(&text);
+            for at in micros.iter().map(|micros| Time::from_micros(*micros)) {
+                let most = envoy.remaining(&envoy.initial(), at);
+                let mut state = envoy.initial();
+                prop_assert_eq!(envoy.reset_after(&state, at), Span::ZERO, "{} at {}", text, at);
+                prop_assert!(envoy.check(&mut state, at, most).is_allowed(), "{} at {}", text, at);
+                prop_assert!(!envoy.check(&mut state, at, 1.0).is_allowed(), "{} at {}", text, at);
+                // A bucket that was made for a refused request is full, too.
+                let mut state = envoy.initial();
+                prop_assert!(!envoy.check(&mut state, at, most + 1.0).is_allowed());
+                prop_assert!(envoy.check(&mut state, at, most).is_allowed(), "{} at {}", text, at);
+            }
+        }
+    }
 }
 
 /// Servers count whole requests, nginx thousandths of one.
