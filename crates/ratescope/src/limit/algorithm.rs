@@ -28,6 +28,12 @@ pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
     /// See [`AnyLimiter::quota`].
     fn quota(&self) -> Option<Rate>;
 
+    /// How much of the [quota](Self::quota) is left, never more than it.
+    fn left(&self, state: &Self::State, now: Time) -> f64 {
+        let remaining = self.remaining(state, now);
+        self.quota().map_or(remaining, |quota| remaining.min(quota.count()))
+    }
+
     /// See [`AnyLimiter::stretched`].
     fn stretched(&self, by: Stretch) -> Result<Self, Unstretched>;
 

@@ -220,10 +220,17 @@ impl AnyLimiter {
     /// refuses.
     ///
     /// For a rate or a window it is the limit as written. For a bucket it is the size of the bucket per
-    /// the time to fill it: `gcra 1/1s burst 100` is 100 per 100 s. For an adaptive limiter it is what
-    /// an unknown sender gets.
+    /// the time to fill it: `gcra 1/1s burst 100` is 100 per 100 s. For EARRRL it is the number of events that bring the
+    /// estimate above the limit, per the time in which they come at the limit. For an adaptive limiter it is what an
+    /// unknown sender gets.
     pub fn quota(&self) -> Option<Rate> {
         each!(self, |l| l.quota())
+    }
+
+    /// How much of the [quota](Self::quota) is left, never more than it.
+    #[cfg(feature = "std")]
+    pub(crate) fn left(&self, state: &AnyState, now: Time) -> f64 {
+        matched!(self, state, |l, s| l.left(s, now), self.left(&self.initial(), now))
     }
 
     /// A limiter that admits `percent` of what this one admits: the periods stay, and counts, bursts and queues are

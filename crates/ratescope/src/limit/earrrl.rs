@@ -30,7 +30,7 @@
 //! total <= (limit/λ + w) (1 + λ s)
 //! ```
 
-use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
+use super::algorithm::{Algorithm, Stretch, Unstretched, fill, kept};
 use super::any::AnyLimiter;
 use super::in_f64::{InF64, Lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
@@ -211,8 +211,15 @@ impl Algorithm for Earrrl {
         Ok(Earrrl::new(rate, half_life)?.into())
     }
 
+    /// The events that pass at once: all that come before the estimate is above the limit, and the one that brings it
+    /// there.
     fn quota(&self) -> Option<Rate> {
-        Some(self.limit)
+        fill(libm::floor(self.brim()) + 1.0, self.limit).or(Some(self.limit))
+    }
+
+    fn left(&self, state: &Impulse, now: Time) -> f64 {
+        let room = self.brim() - remembered(self.lambda, *state, now).size;
+        if self.is_within(*state, now) { libm::floor(room).max(0.0) + 1.0 } else { 0.0 }
     }
 
     fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {

@@ -126,8 +126,7 @@ pub struct RawQuota {
 impl RawQuota {
     /// The quota of a limiter in this state.
     pub fn new(limiter: &AnyLimiter, state: &AnyState, now: Time) -> Self {
-        let (remaining, mut reset) =
-            (limiter.remaining(state, now), limiter.reset_after(state, now));
+        let (remaining, mut reset) = (limiter.left(state, now), limiter.reset_after(state, now));
         if remaining == 0.0 && reset == Span::ZERO {
             reset = limiter.quota().map_or(Span::ZERO, |quota| quota.per());
         }

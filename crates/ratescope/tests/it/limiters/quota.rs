@@ -1,6 +1,13 @@
 //! Limits as clients are told of them.
 
+use crate::random::{KINDS, cases, steps};
+use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
+use ratescope::rules::{Details, Store};
+use ratescope::{Event, Limiter, MemoryStore, Policy, Time};
+
+/// No fields.
+const NOBODY: [(&str, &str); 0] = [];
 
 #[track_caller]
 fn assert_quota(text: &str, expected: &str) {
@@ -11,9 +18,7 @@ fn assert_quota(text: &str, expected: &str) {
 
 #[test]
 fn rates_and_windows_are_as_they_are_written() {
-    for kind in
-        ["exim", "earrrl", "fixed-window", "sliding-counter", "sliding-log", "haproxy", "fail2ban"]
-    {
+    for kind in ["exim", "fixed-window", "sliding-counter", "sliding-log", "haproxy", "fail2ban"] {
         assert_quota(&format!("{kind} 10/1m"), "10/1m");
     }
     assert_quota("sliding-window 10/1m precision 1s", "10/1m");
@@ -36,4 +41,46 @@ fn buckets_are_what_they_hold() {
 fn an_adaptive_limit_is_that_of_a_stranger() {
     assert_quota("adaptive x3 decay 1m increase 1h floor 10", "10/1m");
     assert_quota("adaptive x3 decay 1m increase 7d floor 10 by hour", "10/1m");
+}
+
+/// The impulse at the limit is limit/λ = 0.5 × 10/ln 2 = 7.2 events, and the one that exceeds it passes.
+#[test]
+fn earrrl_is_what_passes_at_once() {
+    assert_quota("earrrl 0.5/1s half-life 10s", "8/16s");
+    assert_quota("earrrl 10/1m", "15/1m30s");
+    assert_quota("earrrl 10/1m half-life 1s", "1/6s");
+    let policy: Policy = "earrrl 0.5/1s half-life 10s".parse().unwrap();
+    let store = MemoryStore::new(policy, 100);
+    let left = [(); 10].map(|()| {
+        let event = Event { time: Time::ZERO, cost: 1.0, fields: &NOBODY };
+        let decision = Store::check_now(&store, &event, Details::ALL).unwrap();
+        (decision.is_allowed(), decision.quota().unwrap().remaining)
+    });
+    let passed = [7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.0].map(|left| (true, left));
+    assert_eq!(left[..8], passed);
+    assert_eq!(left[8..], [(false, 0.0); 2]);
+}
+
+proptest! {
+    /// What a client is told: never more left than the limit, and a limit of 0 only where nothing ever passes.
+    #[test]
+    fn what_is_left_is_within_the_quota(case in cases(&KINDS), steps in steps(false)) {
+        let Some(quota) = case.limiter.quota() else { return Ok(()) };
+        let limit = quota.count() as u64;
+        let (mut state, at) = (case.limiter.initial(), Time::from_micros(1));
+        let mut passes = || case.limiter.check(&mut state, at, 1.0).is_allowed();
+        let at_once = (0..1000).take_while(|_| passes()).count();
+        prop_assert!(limit > 0 || at_once == 0, "{}: {} pass at once of {}", case.limiter, at_once, quota);
+        if matches!(case.limiter, AnyLimiter::Earrrl(_)) {
+            prop_assert_eq!(at_once as u64, limit.min(1000), "{} of {}", case.limiter, quota);
+        }
+        let policy: Policy = case.limiter.to_string().parse().unwrap();
+        let store = MemoryStore::new(policy, 100);
+        for (time, cost) in case.events(&steps) {
+            let decision = Store::check_now(&store, &Event { time, cost, fields: &NOBODY }, Details::ALL).unwrap();
+            let quota = decision.quota().unwrap();
+            let most = quota.limit.unwrap().count();
+            prop_assert!((0.0..=most).contains(&quota.remaining), "{}: {} of {}", case.limiter, quota.remaining, most);
+        }
+    }
 }
