@@ -31,14 +31,14 @@
 mod sleepers;
 mod timer;
 
+pub(crate) use timer::block_on;
+
 use crate::time::{Span, Time};
 use core::future::Future;
-use core::pin::{Pin, pin};
+use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use sleepers::Sleepers;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::Wake;
-use std::thread::{self, Thread};
 use std::time::{Duration, Instant, SystemTime};
 
 /// A clock that can be waited for.
@@ -208,25 +208,6 @@ impl Drop for FakeSleep<'_> {
 /// The span as a duration, at most the longest duration.
 pub(crate) fn duration(span: Span) -> Duration {
     Duration::try_from(span).unwrap_or(Duration::MAX)
-}
-
-/// Runs a future to completion on this thread.
-pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let mut future = pin!(future);
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut context = Context::from_waker(&waker);
-    loop {
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(result) => return result,
-            Poll::Pending => thread::park(),
-        }
-    }
 }
 
 /// Locks, even if the lock is poisoned: no change under these locks can be half done.

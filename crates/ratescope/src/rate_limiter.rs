@@ -8,11 +8,11 @@ use crate::outcome::Outcome;
 use crate::store::{Keyed, Secret};
 use crate::text::BadNumber;
 use crate::time::Time;
-use crate::waiting::{Blocked, NotAllowed, Waiting, until};
+use crate::waiting::{Blocked, Lines, NotAllowed, Waiting, until_in_line};
 use core::fmt;
-use core::future::ready;
 use core::hash::{BuildHasher, Hash};
 use core::time::Duration;
+use std::sync::Arc;
 
 /// A [limiter](Limiter), its states, and a clock: for one key ([`direct`](Self::direct)) or for many
 /// ([`keyed`](Self::keyed)).
@@ -39,6 +39,7 @@ use core::time::Duration;
 pub struct RateLimiter<L: Limiter, C = MonotonicClock, H = Secret> {
     states: Keyed<L, H>,
     clock: C,
+    lines: Arc<Lines>,
 }
 
 /// A [`RateLimiter`] for one key.
@@ -65,7 +66,7 @@ where
     /// assert!(calls.check().is_allowed());
     /// ```
     pub fn direct(limiter: L) -> Self {
-        RateLimiter { states: Keyed::with_hasher(limiter, 1, Direct), clock: MonotonicClock }
+        RateLimiter::new(Keyed::with_hasher(limiter, 1, Direct), MonotonicClock)
     }
 }
 
@@ -105,7 +106,9 @@ where
     /// # Errors
     /// When the cost is negative or not a number. Nothing is counted then.
     pub fn charge(&self, cost: impl Into<f64>) -> Result<(), BadNumber> {
-        self.states.hold(ONE).charge(self.clock.now(), cost.into())
+        // Before the lock, under which neither the clock nor a conversion of the caller's may run.
+        let (now, cost) = (self.clock.now(), cost.into());
+        self.states.hold(ONE).charge(now, cost)
     }
 
     /// Forgets what was counted.
@@ -270,13 +273,13 @@ where
 {
     /// Limits each key of these states, by this clock.
     pub fn new(states: Keyed<L, H>, clock: C) -> Self {
-        RateLimiter { states, clock }
+        RateLimiter { states, clock, lines: Arc::default() }
     }
 
     /// Replaces the clock, for example by the [`SystemClock`](crate::clock::SystemClock) or, in tests, a
     /// [`FakeClock`](crate::clock::FakeClock).
     pub fn with_clock<D: Clock>(self, clock: D) -> RateLimiter<L, D, H> {
-        RateLimiter::new(self.states, clock)
+        RateLimiter { states: self.states, clock, lines: self.lines }
     }
 
     /// The limiter.
@@ -314,9 +317,14 @@ where
     }
 
     async fn until(&self, hash: u64, waiting: Waiting) -> Result<(), NotAllowed> {
-        until(&self.clock, waiting, |most| {
-            let passed = self.states.pass_by_hash(hash, self.clock.now(), waiting.cost, most);
-            ready(passed.map(|outcome| ((), outcome.wait)).map_err(Blocked::from))
+        let (states, cost) = (&self.states, waiting.cost);
+        let look = || {
+            let now = self.clock.now();
+            states.hold(hash).retry_after(now, cost)
+        };
+        until_in_line((&self.lines, hash), &self.clock, waiting, look, |most| {
+            let passed = states.pass_by_hash(hash, self.clock.now(), cost, most);
+            passed.map(|outcome| ((), outcome.wait)).map_err(Blocked::from)
         })
         .await
     }

@@ -118,6 +118,7 @@ use crate::outcome::{Outcome, Retry};
 use crate::policy::{Limit, Policy, PolicyOutcome, fullness, state_names, strictest};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
+use crate::waiting::Lines;
 use std::sync::Arc;
 
 /// A policy, and the states of the keys of each limit.
@@ -129,6 +130,7 @@ pub struct KeyedPolicy {
     policy: Arc<Policy>,
     /// In the order of the policy.
     limits: Arc<[KeyedLimit]>,
+    lines: Arc<Lines>,
 }
 
 impl KeyedPolicy {
@@ -137,19 +139,24 @@ impl KeyedPolicy {
     pub fn new(policy: Policy, capacity: usize) -> Self {
         let keyed = |limit: &Limit| KeyedLimit::new(limit, capacity);
         let limits = policy.limits().iter().map(keyed).collect();
-        KeyedPolicy { policy: Arc::new(policy), limits }
+        KeyedPolicy { policy: Arc::new(policy), limits, lines: Arc::default() }
     }
 
     /// A store with a copy of all states. An event that another thread decides meanwhile may be missing in some limits.
     #[must_use]
     pub fn fork(&self) -> Self {
         let limits = self.limits.iter().map(KeyedLimit::fork).collect();
-        KeyedPolicy { policy: Arc::clone(&self.policy), limits }
+        KeyedPolicy { policy: Arc::clone(&self.policy), limits, lines: Arc::default() }
     }
 
     /// The policy.
     pub fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// Those who wait.
+    pub(crate) fn lines(&self) -> &Lines {
+        &self.lines
     }
 
     /// Decides about an event, and counts it in all limits or in none.
@@ -300,7 +307,7 @@ impl KeyedPolicy {
         let limit =
             |(name, limit): (String, &Limit)| KeyedLimit::restore(limit, capacity, &name, &saved);
         let limits = each.map(limit).collect::<Result<_, _>>()?;
-        Ok(KeyedPolicy { policy: Arc::new(policy), limits })
+        Ok(KeyedPolicy { policy: Arc::new(policy), limits, lines: Arc::default() })
     }
 
     fn each(&self) -> impl Iterator<Item = &Keyed<AnyLimiter>> {

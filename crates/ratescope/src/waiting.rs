@@ -62,10 +62,16 @@
 //! the next decision about their key.
 //!
 //! # Who is first
-//! A queue keeps its order. In all other limiters each event waits as long as the limiter says, and then asks again.
-//! When several wait for one key, the first to ask passes, and the others wait on; a cheap event may overtake an
-//! expensive one. A [jitter](Waiting::jitter) spreads many of them out. Only the caller can bound how many wait, for
-//! example by a semaphore.
+//! Those who wait for one key of a `RateLimiter` stand in a line, in the order in which they came; so do those who wait
+//! with the same fields for a `KeyedPolicy`. Only the first asks the limiter and has a timer, so an expensive event is
+//! not overtaken by cheap ones behind it, and a thousand who wait do not wake at once. A queue keeps its order as well.
+//! Events that do not wait, as of `check`, pass as soon as the limiter allows them.
+//!
+//! Whoever is first has to go on: a future that is neither polled nor dropped holds up those behind it. Only the caller
+//! can bound how many wait, for example by a semaphore.
+//!
+//! A `Store` has no line, since others may decide about its keys elsewhere. There each event asks again when the limits
+//! say, the first to ask passes, and a [jitter](Waiting::jitter) spreads them out.
 //!
 //! # Streams
 //! The items of a stream wait with `then` of the crate `futures`, one after the other; with `map` and
@@ -91,6 +97,10 @@
 //! # }
 //! ```
 
+mod line;
+
+pub(crate) use line::Lines;
+
 use crate::clock::Clock;
 use crate::clock::duration;
 use crate::event::{Event, Fields};
@@ -100,8 +110,11 @@ use crate::rules::{Decision, Details, Fault, Store};
 use crate::store::KeyedPolicy;
 use crate::time::{Span, Time};
 use core::fmt;
-use core::future::{Future, ready};
+use core::future::{Future, pending, poll_fn, ready};
 use core::hash::BuildHasher;
+use core::pin::pin;
+use core::task::Poll;
+use line::InLine;
 use std::hash::RandomState;
 use std::time::Duration;
 
@@ -251,11 +264,36 @@ impl KeyedPolicy {
         clock: &impl Clock,
         waiting: Waiting,
     ) -> Result<PolicyOutcome, NotAllowed> {
-        until(clock, waiting, |most| {
+        self.until_passed(fields, clock, waiting, |most| {
             let passed = self.pass(&Event { time: clock.now(), cost: waiting.cost, fields }, most);
-            ready(passed.map(|together| (together, together.outcome.wait)).map_err(Blocked::from))
+            passed.map(|together| (together, together.outcome.wait)).map_err(Blocked::from)
         })
         .await
+    }
+
+    /// Waits in the line for these fields until an attempt succeeds.
+    #[doc(hidden)]
+    pub async fn until_passed<T: Send>(
+        &self,
+        fields: &dyn Fields,
+        clock: &impl Clock,
+        waiting: Waiting,
+        attempt: impl Fn(Span) -> Result<(T, Option<Span>), Blocked>,
+    ) -> Result<T, NotAllowed> {
+        let look = || self.retry_after(&Event { time: clock.now(), cost: waiting.cost, fields });
+        let line = (self.lines(), self.line_of(fields));
+        until_in_line(line, clock, waiting, look, attempt).await
+    }
+
+    /// True if others wait for an event with these fields.
+    #[doc(hidden)]
+    pub fn is_waited_for(&self, fields: &dyn Fields) -> bool {
+        !self.lines().is_empty(self.line_of(fields))
+    }
+
+    fn line_of(&self, fields: &dyn Fields) -> u64 {
+        let names = self.policy().limits().iter().flat_map(|limit| limit.per.fields());
+        self.lines().key(names.map(|name| fields.value(name).unwrap_or_default()))
     }
 }
 
@@ -339,16 +377,80 @@ pub async fn until<T, F: Future<Output = Result<(T, Option<Span>), Blocked>>>(
     waiting: Waiting,
     attempt: impl Fn(Span) -> F,
 ) -> Result<T, NotAllowed> {
+    let (passed, wait) = until_counted(clock, waiting, attempt).await?;
+    queued(clock, wait).await;
+    Ok(passed)
+}
+
+/// As [`until`], in a line: only the first in it makes attempts. `look` says when an attempt would succeed if nobody else
+/// waited.
+pub(crate) async fn until_in_line<T: Send>(
+    (lines, key): (&Lines, u64),
+    clock: &impl Clock,
+    waiting: Waiting,
+    look: impl Fn() -> Retry,
+    attempt: impl Fn(Span) -> Result<(T, Option<Span>), Blocked>,
+) -> Result<T, NotAllowed> {
+    let longest = waiting.longest.unwrap_or(Time::ZERO.until(Time::LAST));
+    let too_long = |wait: Span| Err(NotAllowed::TooLong(duration(wait.max(SHORTEST))));
+    let first = if lines.is_empty(key) { attempt(longest) } else { Err(look().into()) };
+    match first {
+        Ok((passed, wait)) => {
+            queued(clock, wait).await;
+            return Ok(passed);
+        }
+        Err(Blocked::For(reason)) => return Err(reason),
+        Err(Blocked::Until(wait)) if wait.max(SHORTEST) > longest => return too_long(wait),
+        Err(Blocked::Until(_)) => {}
+    }
+    let begin = clock.now();
+    let place = lines.enter(key);
+    if !is_first_within(&place, clock, waiting.longest).await {
+        return look().wait().map_or(Err(NotAllowed::Never), too_long);
+    }
+    let waiting = waiting.after(begin.until(clock.now()));
+    let (passed, wait) = until_counted(clock, waiting, |most| ready(attempt(most))).await?;
+    // Those behind it may enter the queue of the limiter, too.
+    drop(place);
+    queued(clock, wait).await;
+    Ok(passed)
+}
+
+/// Waits until this place is the first; false if that takes longer than `longest`.
+async fn is_first_within(place: &InLine<'_>, clock: &impl Clock, longest: Option<Span>) -> bool {
+    let mut first = pin!(place.first());
+    let mut end = pin!(async {
+        match longest {
+            Some(longest) => clock.sleep(longest).await,
+            None => pending().await,
+        }
+    });
+    poll_fn(|context| match first.as_mut().poll(context) {
+        Poll::Ready(()) => Poll::Ready(true),
+        Poll::Pending => end.as_mut().poll(context).map(|()| false),
+    })
+    .await
+}
+
+/// Sleeps while a counted event waits in the queue of its limiter.
+async fn queued(clock: &impl Clock, wait: Option<Span>) {
+    if let Some(wait) = wait.filter(|wait| *wait > Span::ZERO) {
+        clock.sleep(wait).await;
+    }
+}
+
+/// Sleeps between attempts until one succeeds, and returns the wait of its decision.
+async fn until_counted<T, F: Future<Output = Result<(T, Option<Span>), Blocked>>>(
+    clock: &impl Clock,
+    waiting: Waiting,
+    attempt: impl Fn(Span) -> F,
+) -> Result<(T, Option<Span>), NotAllowed> {
     // The time spent on waiting is added up here, so that a clock that is set back does not change it.
     let mut spent = Time::ZERO;
     let end = waiting.longest.map_or(Time::LAST, |longest| spent.after(longest));
     loop {
         let wait = match attempt(spent.until(end)).await {
-            Ok((passed, Some(wait))) if wait > Span::ZERO => {
-                clock.sleep(wait).await;
-                return Ok(passed);
-            }
-            Ok((passed, _)) => return Ok(passed),
+            Ok(passed) => return Ok(passed),
             Err(Blocked::For(reason)) => return Err(reason),
             Err(Blocked::Until(wait)) => wait.max(SHORTEST),
         };

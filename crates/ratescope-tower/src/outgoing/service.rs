@@ -82,7 +82,8 @@ where
         let call = Called::new(&request);
         let pace = self.pace.clone();
         let now = pace.clock.now();
-        if pace.limits.pass(&call, now, pace.waiting.cost, Span::ZERO).is_ok() {
+        let is_free = !pace.limits.store.is_waited_for(&call);
+        if is_free && pace.limits.pass(&call, now, pace.waiting.cost, Span::ZERO).is_ok() {
             let response = self.inner.call(request);
             return Box::pin(async move { pace.heed(&call, response.await) });
         }
@@ -120,12 +121,12 @@ impl<C: Clock> Pace<C> {
         let Pace { limits, waiting, clock, .. } = self;
         let (clock, waiting) = (&**clock, *waiting);
         let begin = clock.now();
-        let counted = until(clock, waiting, |most| {
+        let pass = |most| {
             let now = clock.now();
             let passed = limits.pass(call, now, waiting.cost, most);
-            ready(passed.map(|wait| (now, wait)).map_err(Blocked::from))
-        })
-        .await?;
+            passed.map(|wait| (now, wait)).map_err(Blocked::from)
+        };
+        let counted = limits.store.until_passed(call, clock, waiting, pass).await?;
         // The host may have asked for a pause while the call waited in a queue.
         let waited = until(clock, waiting.after(begin.until(clock.now())), |_| {
             let at_once = Some(Span::ZERO);

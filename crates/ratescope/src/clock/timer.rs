@@ -1,17 +1,21 @@
-//! Sleeping in any executor: one thread wakes all that sleep. It starts with the first sleep.
+//! Sleeping in any executor: one thread wakes all that sleep. It starts with the first sleep. A blocked thread waits by
+//! itself.
 
 #![allow(clippy::disallowed_methods)] // This is a clock.
 
 use super::lock;
 use super::sleepers::Sleepers;
+use core::cell::Cell;
 use core::future::Future;
 use core::panic::AssertUnwindSafe;
-use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::pin::{Pin, pin};
+use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::panic::catch_unwind;
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
-use std::thread;
+use std::process;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::task::Wake;
+use std::thread::{self, Thread};
 use std::time::Instant;
 
 static SLEEPERS: Mutex<Sleepers<Instant>> = Mutex::new(Sleepers::new());
@@ -44,6 +48,10 @@ impl Future for Sleep {
         if now >= until {
             return Poll::Ready(());
         }
+        if let Some(next) = WAKES.get() {
+            WAKES.set(Some(Some(next.map_or(until, |next| next.min(until)))));
+            return Poll::Pending;
+        }
         if !is_running() {
             // Without a timer thread, only this thread can wait.
             thread::sleep(until - now);
@@ -72,11 +80,62 @@ impl Drop for Sleep {
     }
 }
 
-/// Starts the thread if it does not run; returns whether it runs.
+thread_local! {
+    /// When the first of the sleeps that were polled wakes, while this thread [blocks](block_on).
+    static WAKES: Cell<Option<Option<Instant>>> = const { Cell::new(None) };
+}
+
+/// Runs a future to completion on this thread, which wakes its sleeps itself: so it needs no other thread, which a
+/// forked child does not have.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        let blocked = Blocked::begin();
+        let polled = future.as_mut().poll(&mut context);
+        match (polled, blocked.end()) {
+            (Poll::Ready(result), _) => return result,
+            (_, Some(wakes)) => thread::park_timeout(wakes - Instant::now()),
+            (_, None) => thread::park(),
+        }
+    }
+}
+
+/// Collects the sleeps that are polled on this thread, until it is dropped.
+struct Blocked(Option<Option<Instant>>);
+
+impl Blocked {
+    fn begin() -> Self {
+        Blocked(WAKES.replace(Some(None)))
+    }
+
+    /// When the first of them wakes.
+    fn end(self) -> Option<Instant> {
+        WAKES.get().flatten()
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        WAKES.set(self.0);
+    }
+}
+
+/// Starts the thread if it does not run; returns whether it runs in this process, which may be a forked one.
 fn is_running() -> bool {
-    static THREAD: OnceLock<bool> = OnceLock::new();
-    let start = || thread::Builder::new().name("ratescope-timer".to_owned()).spawn(run).is_ok();
-    *THREAD.get_or_init(start)
+    static PROCESS: OnceLock<Option<u32>> = OnceLock::new();
+    let start = || {
+        let started = thread::Builder::new().name("ratescope-timer".to_owned()).spawn(run);
+        started.is_ok().then(process::id)
+    };
+    *PROCESS.get_or_init(start) == Some(process::id())
 }
 
 /// Wakes each sleeper at its time.

@@ -9,7 +9,7 @@ use ratescope::clock::{Clock, FakeClock};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::store::Keyed;
 use ratescope::waiting::{NotAllowed, Waiting};
-use ratescope::{Event, KeyedPolicy, RateLimiter, Retry, Span, Time};
+use ratescope::{DirectRateLimiter, Event, KeyedPolicy, RateLimiter, Retry, Span, Time};
 use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -350,4 +350,151 @@ fn a_refusal_says_when_to_come_back() {
     let (together, retry) = store.check_with_retry(&event);
     assert_eq!((together.is_allowed(), together.by), (false, 0));
     assert_eq!(retry, store.retry_after(&event));
+}
+
+/// In the order in which they came, whatever they cost: nobody overtakes, and only the first is woken.
+#[test]
+fn whoever_came_first_passes_first() {
+    let clock = FakeClock::default();
+    let calls = RateLimiter::keyed(limiter("gcra 10/1s"), 10).with_clock(clock.clone());
+    let _ = calls.check_key_n("a", 10.0);
+    let mut costly = spawn(calls.until_key_ready_with("a", Waiting::DEFAULT.cost(10.0)));
+    assert_pending!(costly.poll());
+    let mut cheap: Vec<_> = (0..20).map(|_| spawn(calls.until_key_ready("a"))).collect();
+    cheap.iter_mut().for_each(|task| assert_pending!(task.poll()));
+    // Room for one that is cheap, who is not the first; and others are no matter of theirs.
+    clock.advance(Duration::from_millis(100));
+    assert!(!cheap.iter().any(|task| task.is_woken()));
+    assert_ready_ok!(spawn(calls.until_key_ready("b")).poll());
+    clock.advance(Duration::from_millis(900));
+    assert!(costly.is_woken() && !cheap.iter().any(|task| task.is_woken()));
+    assert_ready_ok!(costly.poll());
+    for (i, done) in (0..20).enumerate() {
+        // One wakes, and waits for its turn.
+        let woken = cheap.iter().filter(|task| task.is_woken()).count();
+        assert_eq!(woken, 1, "{done} have passed");
+        assert_pending!(cheap[0].poll());
+        clock.advance(Duration::from_millis(100));
+        assert_ready_ok!(cheap[0].poll());
+        drop(cheap.remove(0));
+        assert_eq!(clock.now(), Time::ZERO.after(Span::from_secs(1.1 + 0.1 * i as f64).unwrap()));
+    }
+}
+
+/// Whoever hangs up, first or in between, holds up nobody.
+#[test]
+fn a_line_closes_up() {
+    let clock = FakeClock::default();
+    let calls = RateLimiter::direct(limiter("gcra 1/1s")).with_clock(clock.clone());
+    let _ = calls.check();
+    let mut tasks: Vec<_> = (0..4).map(|_| spawn(calls.until_ready())).collect();
+    tasks.iter_mut().for_each(|task| assert_pending!(task.poll()));
+    drop(tasks.remove(2));
+    assert!(!tasks.iter().any(|task| task.is_woken()));
+    drop(tasks.remove(0));
+    assert!(tasks[0].is_woken() && !tasks[1].is_woken());
+    assert_pending!(tasks[0].poll());
+    clock.advance(Duration::from_secs(1));
+    assert_ready_ok!(tasks[0].poll());
+    // That nobody stands in it any more: the next passes at once.
+    drop(tasks);
+    clock.advance(Duration::from_secs(1));
+    assert_ready_ok!(spawn(calls.until_ready()).poll());
+}
+
+/// Who waits in a line gives up when its time is over, and before if it is certain that it would wait for longer.
+#[test]
+fn a_line_may_be_too_long() {
+    let clock = FakeClock::default();
+    let calls = RateLimiter::direct(limiter("gcra 1/1s")).with_clock(clock.clone());
+    let _ = calls.check();
+    let mut first = spawn(calls.until_ready());
+    assert_pending!(first.poll());
+    let at_most = |millis| Waiting::DEFAULT.at_most(Duration::from_millis(millis));
+    let second = Duration::from_secs(1);
+    let mut soon = spawn(calls.until_ready_with(at_most(500)));
+    assert_eq!(assert_ready!(soon.poll()), Err(NotAllowed::TooLong(second)));
+    let mut never = spawn(calls.until_ready_with(at_most(9000).cost(1.5)));
+    assert_eq!(assert_ready!(never.poll()), Err(NotAllowed::Never));
+    let mut late = spawn(calls.until_ready_with(at_most(1500)));
+    assert_pending!(late.poll());
+    clock.advance(second);
+    assert_ready_ok!(first.poll());
+    // It is the first now, and would have to wait for another half of a second too long.
+    assert!(late.is_woken());
+    assert_eq!(assert_ready!(late.poll()), Err(NotAllowed::TooLong(second)));
+    // The first of these is not polled, and the other gives up in time.
+    let mut held_up = spawn(calls.until_ready());
+    assert_pending!(held_up.poll());
+    let mut late = spawn(calls.until_ready_with(at_most(3000)));
+    assert_pending!(late.poll());
+    clock.advance(Duration::from_millis(2999));
+    assert!(!late.is_woken());
+    clock.advance(Duration::from_millis(1));
+    let refused = assert_ready!(late.poll());
+    assert_eq!(refused, Err(NotAllowed::TooLong(Duration::from_micros(1))));
+    // Nor does it pass before those who wait, if it does not want to wait at all.
+    let mut hasty = spawn(calls.until_ready_with(at_most(0)));
+    assert_eq!(assert_ready!(hasty.poll()), Err(NotAllowed::TooLong(Duration::from_micros(1))));
+    assert_ready_ok!(held_up.poll());
+}
+
+/// A line for each combination of fields, and a queue within a policy that several may enter.
+#[test]
+fn a_policy_has_lines() {
+    let policy = "gcra 1/1s per user & leaky-bucket 1/1s queue 9 per ip".parse().unwrap();
+    let (store, clock) = (KeyedPolicy::new(policy, 10), FakeClock::default());
+    let [ann, bob] = ["ann", "bob"].map(|user| [("user", user), ("ip", "x")]);
+    let wait = |fields| spawn(store.until_allowed(fields, &clock, Waiting::DEFAULT));
+    let _ = assert_ready_ok!(wait(&ann).poll());
+    let mut tasks = [wait(&ann), wait(&ann), wait(&bob)];
+    tasks.iter_mut().for_each(|task| assert_pending!(task.poll()));
+    // Bob is in the queue of the address, before Ann.
+    clock.advance(Duration::from_secs(1));
+    assert_eq!([0, 1, 2].map(|i: usize| tasks[i].is_woken()), [true, false, true]);
+    let _ = assert_ready_ok!(tasks[2].poll());
+    // Now Ann is in the queue, and out of the line.
+    assert_pending!(tasks[0].poll());
+    assert!(tasks[1].is_woken());
+    assert_pending!(tasks[1].poll());
+    clock.advance(Duration::from_secs(1));
+    let _ = assert_ready_ok!(tasks[0].poll());
+}
+
+/// The caller's conversion may ask the limiter itself.
+#[test]
+fn a_cost_is_known_before_the_lock() {
+    struct Left<'a>(&'a DirectRateLimiter<AnyLimiter, FakeClock>);
+    impl From<Left<'_>> for f64 {
+        fn from(Left(limiter): Left<'_>) -> f64 {
+            limiter.peek().remaining()
+        }
+    }
+    let calls = RateLimiter::direct(limiter("gcra 10/1s")).with_clock(FakeClock::default());
+    calls.charge(Left(&calls)).unwrap();
+    assert_eq!(calls.peek().remaining(), 0.0);
+}
+
+/// A thread that waits needs no other, which a forked process does not have.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_thread_waits_by_itself() {
+    let me = std::env::current_exe().unwrap();
+    let args = ["--exact", "--include-ignored", "store::waiting::of_a_process_of_its_own"];
+    let output = std::process::Command::new(me).args(args).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+#[ignore = "a_thread_waits_by_itself runs it"]
+fn of_a_process_of_its_own() {
+    let calls = RateLimiter::direct(limiter("gcra 1/1ms"));
+    (0..3).for_each(|_| calls.block_until_ready().unwrap());
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let names =
+        tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap());
+    let names: Vec<String> = names.collect();
+    assert!(!names.iter().any(|name| name.starts_with("ratescope")), "{names:?}");
 }
