@@ -9,11 +9,13 @@ use ratescope::{Limiter, Outcome, Rate, Retry, Span, Time};
 
 /// Every kind of limiter, with a limit of `{rate}`, a number `{n}` and spans in terms of its period. This is
 /// the only list of them in the tests; `vectors/limiters.txt` has the decisions of each.
-pub const KINDS: [&str; 22] = [
+pub const KINDS: [&str; 24] = [
     "token-bucket {rate} burst {n}",
     "gcra {rate} burst {n}",
     "leaky-bucket {rate} queue {n}",
     "fixed-window {rate}",
+    "fixed-window {rate} from {short}",
+    "fixed-window {rate} from first",
     "sliding-window {rate} precision {short}",
     "sliding-counter {rate}",
     "sliding-log {rate}",
@@ -35,14 +37,14 @@ pub const KINDS: [&str; 22] = [
 ];
 
 /// Those that count in whole numbers.
-pub const COUNTING: &[&str] = KINDS.split_at(7).0;
+pub const COUNTING: &[&str] = KINDS.split_at(9).0;
 
 /// Those that count only what they allowed. Envoy's bucket begins with the first event, be it
 /// refused, and is as exact as the clock reads then.
-pub const ALLOWED_ONLY: &[&str] = KINDS.split_at(13).0;
+pub const ALLOWED_ONLY: &[&str] = KINDS.split_at(15).0;
 
 /// Those that measure a rate.
-pub const RATES: &[&str] = KINDS.split_at(18).0.split_at(10).1;
+pub const RATES: &[&str] = KINDS.split_at(20).0.split_at(12).1;
 
 /// A limiter and the scale that its events are of.
 #[derive(Clone, Debug)]

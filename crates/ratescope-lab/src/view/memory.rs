@@ -101,6 +101,11 @@ pub fn of(limiter: &AnyLimiter, reading: Reading) -> Option<Memory> {
             let form = Form::Window { from, end: Some(end), block: None };
             (form, format!("remembers {events} of this window"))
         }
+        AnyLimiter::WindowFrom(fixed) => {
+            let [from, end] = fixed.window(at)?;
+            let form = Form::Window { from, end: Some(end), block: None };
+            (form, format!("remembers {events} of this window"))
+        }
         AnyLimiter::SlidingWindow(window) => {
             let block = window.precision();
             let form = Form::Window { from: window.since(at), end: None, block: Some(block) };

@@ -12,7 +12,7 @@
 //!   within a moment, and all keys' windows end together.
 //! * **Memory:** 16 bytes a key, whatever the limit.
 //! * **Elsewhere:** *fixed window counter*; `rate_limit` of envoyproxy/ratelimit. `INCR` and `EXPIRE` on Redis is a
-//!   variant whose window begins with the key's first event.
+//!   variant whose window begins with the key's first event: [`from first`](super::window_from).
 //! * **Wrong in articles:** a window that is never reset; `INCR` and `EXPIRE` in two calls, so that a key without an
 //!   expiry is refused for ever; `EXPIRE` at every event, so that the window never ends for a sender that goes on.
 //!
@@ -31,6 +31,7 @@ use super::any::AnyLimiter;
 use super::in_f64::{self, InF64, Lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::text::{Form, Given, Unreadable};
+use super::window_from::WindowFrom;
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -176,9 +177,9 @@ impl Limiter for FixedWindow {
 impl Algorithm for FixedWindow {
     const FORM: Form = Form {
         name: "fixed-window",
-        words: "RATE",
+        words: "RATE [from TIME|SPAN|first]",
         example: "fixed-window 10/1m",
-        about: "at most the count in each window of the clock; the same as a rate alone, 10/1m",
+        about: "at most the count in each window of the clock, or from 06:00, or from the first event; the same as a rate alone, 10/1m",
     };
     const UNIT: &'static str = "in window";
     const KIND: &'static Kind = &Kind {
@@ -188,7 +189,8 @@ impl Algorithm for FixedWindow {
     };
 
     fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
-        Ok(FixedWindow::new(given.rate()?)?.into())
+        let limit = given.rate()?;
+        WindowFrom::read(given, limit)
     }
 
     fn quota(&self) -> Option<Rate> {

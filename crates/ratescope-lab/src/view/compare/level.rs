@@ -120,6 +120,10 @@ fn fall(time: &Timebase, lane: &Lane, [start, end]: [f64; 2]) -> Option<f64> {
             let [edge, _] = fixed.window(time.time_at(end));
             Some(time.x(edge).max(start).min(end))
         }
+        AnyLimiter::WindowFrom(fixed) => {
+            let edge = fixed.window(time.time_at(end)).map(|[edge, _]| time.x(edge));
+            Some(edge.map_or((start + end) / 2.0, |edge| edge.max(start).min(end)))
+        }
         AnyLimiter::SlidingWindow(_) | AnyLimiter::SlidingLog(_) => Some((start + end) / 2.0),
         _ => None,
     }

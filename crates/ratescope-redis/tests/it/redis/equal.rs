@@ -165,16 +165,17 @@ decides_alike! {
     gcra [1];
     leaky_buckets [2];
     fixed_windows [3];
-    sliding_windows [4];
-    sliding_counters [5];
-    sliding_logs [6];
-    exim [10, 13];
-    adaptive_limiters [11, 16];
-    earrrl [14, 15];
-    nginx [7, 8, 20];
-    haproxy [9, 18];
-    envoy [19];
-    fail2ban [21];
+    windows_from [4, 5];
+    sliding_windows [6];
+    sliding_counters [7];
+    sliding_logs [8];
+    exim [12, 15];
+    adaptive_limiters [13, 18];
+    earrrl [16, 17];
+    nginx [9, 10, 22];
+    haproxy [11, 20];
+    envoy [21];
+    fail2ban [23];
 }
 
 /// A charge afterwards is a debt, which a bucket takes without limit.

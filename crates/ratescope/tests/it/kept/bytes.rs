@@ -31,6 +31,7 @@ fn contents_are_short() {
         ("gcra 10/1m burst 10", 14),
         ("gcra 60/1m burst 10", 10),
         ("fixed-window 10/1m", 5),
+        ("fixed-window 10/1m from 20s", 9),
         ("sliding-counter 10/1m", 10),
         ("sliding-window 10/1h precision 1m", 6),
         ("sliding-window 10/1m precision 1s", 7 + 7 * 2),
@@ -161,7 +162,7 @@ fn what_is_wrong_is_named() {
         &with(2, b'p'),
         "the shape cannot be read: \"pucket\": not an algorithm; one of fixed-window, sliding-window, \
          sliding-counter, sliding-log, bucket, exim, earrrl, adaptive, nginx, haproxy, envoy, \
-         fail2ban, adaptive-by-hour",
+         fail2ban, adaptive-by-hour, window-from",
     );
     says(&with(1, 0x7f), "the bytes end within the shape");
     says(&[1, 0x80, 0], "the length of the shape is out of range");

@@ -15,6 +15,7 @@ mod retrying;
 mod same;
 mod text;
 mod undoing;
+mod window_from;
 mod worst;
 
 use crate::common;

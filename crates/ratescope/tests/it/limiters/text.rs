@@ -67,6 +67,17 @@ fn there_is_one_form() {
         gcra 100k/1m burst 0.3M | gcra 100000/1m burst 300000
         leaky-bucket 10/1s | leaky-bucket 10/1s queue 10
         fixed-window 10/1m | fixed-window 10/1m
+        fixed-window 100/1d from 06:00 | fixed-window 100/1d from 06:00
+        fixed-window 100/1d from 00:00 | fixed-window 100/1d
+        fixed-window 100/1d from 00:00+02:00 | fixed-window 100/1d from 22:00
+        fixed-window 100/1d from 20:30-05:30 | fixed-window 100/1d from 02:00
+        fixed-window 100/12h from 18:00 | fixed-window 100/12h from 06:00
+        fixed-window 100/1w from 4d | fixed-window 100/1w from 4d
+        fixed-window 100/1w from 4d6h | fixed-window 100/1w from 4d6h
+        fixed-window 10/1m from 20s | fixed-window 10/1m from 20s
+        fixed-window 10/1m from first | fixed-window 10/1m from first
+        100/1d FROM 06:00 | fixed-window 100/1d from 06:00
+        10/1m from FIRST | fixed-window 10/1m from first
         sliding-window 240/1h | sliding-window 240/1h precision 1m
         sliding-window 10/10s | sliding-window 10/10s precision 166.667ms
         sliding-counter 500/1m | sliding-counter 500/1m
@@ -144,6 +155,13 @@ fn mistakes_are_pointed_at() {
         gcra 0/1s burst 5 | 0/1s | the count of a rate cannot be 0: it must be
         gcra 10/1s burst 5 burst 6 | burst | unexpected word; write gcra RATE [burst N]
         leaky-bucket 10/1s burst 5 | burst | unexpected word; write leaky-bucket RATE [queue N]
+        fixed-window 10/1m from 06:60 | 06:60 | not the beginning of a window; write a time as 06:00 or 06:00+02:00
+        fixed-window 10/1d from 6:00 | 6:00 | not the beginning of a window
+        fixed-window 10/1d from noon | noon | not the beginning of a window
+        fixed-window 10/1d from 06:00+15:00 | 06:00+15:00 | not the beginning of a window
+        fixed-window 10/1m from 1m | 1m | windows begin less than a period after its multiples
+        fixed-window 10/1m from | from | a value is missing after from
+        fixed-window 10/1m first | first | unexpected word; write fixed-window RATE [from TIME|SPAN|first]
         sliding-window 10/1m precision 2m | 2m | the precision in seconds cannot be 120: it must be
         sliding-window 10/1d precision 1s | 1s | the precision in seconds cannot be 1: it must be at least
         earrrl 1/1s half-life 0s | 0s | the half-life in seconds cannot be 0: it must be at least

@@ -1,0 +1,33 @@
+-- The fixed window with a beginning of its own: at most `most` millionths in `period` microseconds, from `offset` after
+-- each multiple of the period; if the offset is the period, from the first event that is counted.
+-- Source: crates/ratescope/src/limit/window_from.rs.
+local WINDOW_FROM = '\0\0'
+
+--- numbers: most period offset
+local before, content
+before, i = signed(s, i)
+content, i = amount(s, i)
+--- look
+local begin, moved = now, false
+if offset < period then begin = now - (now - offset) % period end
+if content > 0 then
+  -- A state of a later window means that the clock was set back: it moves to this window and is written, even if the
+  -- event is refused.
+  if now - before >= period then content = 0
+  elseif before - now > period then moved = true
+  else begin = before end
+end
+local passes, level, extra = content + w <= most, (content + w) / 1000000, 0
+
+--- keep
+local counts = counted and w > 0
+if counts then content = content + w end
+if counts or moved then
+  bytes = content > 0 and put_signed(begin) .. put_amount(content) or WINDOW_FROM
+end
+life = begin + period - now
+
+--- undo
+if content > 0 and now >= before and now - before < period then
+  bytes = put_signed(before) .. put_amount(content > w and content - w or 0)
+end

@@ -1,0 +1,77 @@
+//! Fixed windows that begin at a time of one's own.
+
+use super::limiter;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::{Limiter, Retry, Span, Time};
+
+const HOUR: i64 = 3_600_000_000;
+const DAY: i64 = 24 * HOUR;
+
+/// The hours after which each event passed.
+fn passed(limiter: &AnyLimiter, hours: &[i64]) -> Vec<i64> {
+    let mut state = limiter.initial();
+    let passes = |hour: &i64| {
+        let now = Time::from_micros(1000 * DAY + hour * HOUR);
+        limiter.check(&mut state, now, 1.0).is_allowed()
+    };
+    hours.iter().copied().filter(passes).collect()
+}
+
+#[test]
+fn a_day_begins_when_it_is_said_to() {
+    let hours: Vec<i64> = (0..72).collect();
+    let first_of = |text: &str| passed(&limiter(text), &hours);
+    assert_eq!(first_of("fixed-window 1/1d"), [0, 24, 48]);
+    assert_eq!(first_of("fixed-window 1/1d from 06:00"), [0, 6, 30, 54]);
+    assert_eq!(first_of("fixed-window 1/1d from 00:00+02:00"), [0, 22, 46, 70]);
+    assert_eq!(
+        first_of("fixed-window 2/12h from 09:00"),
+        [0, 1, 9, 10, 21, 22, 33, 34, 45, 46, 57, 58, 69, 70]
+    );
+    // The thousandth day was a Wednesday: 27 September 1972.
+    let week: Vec<i64> = (0..14 * 24).collect();
+    let mondays = passed(&limiter("fixed-window 1/1w from 4d"), &week);
+    assert_eq!(mondays, [0, 5 * 24, 12 * 24]);
+}
+
+/// As INCR and EXPIRE do, but refused events do not begin one.
+#[test]
+fn a_window_begins_with_the_first_event() {
+    let hourly = limiter("fixed-window 2/10h from first");
+    assert_eq!(passed(&hourly, &[3, 5, 7, 12, 13, 14, 22, 23, 24]), [3, 5, 13, 14, 23, 24]);
+    assert_eq!(passed(&hourly, &[3, 4, 50, 51, 52]), [3, 4, 50, 51]);
+    // A refused event of a new key begins none.
+    let mut state = hourly.initial();
+    let at = |hour: i64| Time::from_micros(hour * HOUR);
+    assert!(!hourly.check(&mut state, at(0), 3.0).is_allowed());
+    assert_eq!(state, hourly.initial());
+    assert!(hourly.check(&mut state, at(5), 2.0).is_allowed());
+    assert_eq!(hourly.retry_after(&state, at(6), 1.0), Retry::After(Span::hours(9)));
+    assert_eq!(hourly.reset_after(&state, at(6)), Span::hours(9));
+    assert_eq!((hourly.remaining(&state, at(6)), hourly.remaining(&state, at(15))), (0.0, 2.0));
+    // An event of a window that is over gives nothing back to the next.
+    assert!(hourly.check(&mut state, at(15), 2.0).is_allowed());
+    assert!(hourly.undo(&mut state, at(14), at(15), 2.0));
+    assert_eq!(hourly.remaining(&state, at(15)), 0.0);
+    assert!(hourly.undo(&mut state, at(15), at(16), 1.0));
+    assert_eq!(hourly.remaining(&state, at(16)), 1.0);
+}
+
+/// Nobody waits for longer than a period, and nobody gets another limit.
+#[test]
+fn a_clock_that_is_set_back() {
+    for text in ["fixed-window 1/10h from first", "fixed-window 1/10h from 06:00"] {
+        let limiter = limiter(text);
+        let mut state = limiter.initial();
+        let at = |hour: i64| Time::from_micros(1000 * DAY + hour * HOUR);
+        assert!(limiter.check(&mut state, at(100), 1.0).is_allowed());
+        for hour in [99, 95, 50, -500] {
+            assert!(!limiter.check(&mut state, at(hour), 1.0).is_allowed(), "{text}");
+            let wait = limiter.retry_after(&state, at(hour), 1.0).wait().unwrap();
+            assert!(wait <= Span::hours(20), "{text} at {hour}: {wait}");
+        }
+        let wait = limiter.retry_after(&state, at(-500), 1.0).wait().unwrap();
+        assert!(wait <= Span::hours(10), "{text}: {wait}");
+        assert!(limiter.check(&mut state, at(-500).after(wait), 1.0).is_allowed(), "{text}");
+    }
+}
