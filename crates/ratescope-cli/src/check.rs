@@ -20,6 +20,9 @@ pub(crate) struct Args {
     /// Also refuse limits that Redis cannot compute exactly
     #[arg(long)]
     redis: bool,
+
+    #[command(flatten)]
+    forms: rules::FormArgs,
 }
 
 /// Prints every rule of every file.
@@ -37,6 +40,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         if args.redis {
             rules.exact_in_f64().map_err(rules::told)?;
         }
+        args.forms.forms().check(&rules).map_err(rules::told)?;
         rules::note_networks(&rules);
         let end = if i == 0 { "" } else { "\n" };
         until_closed(write!(Visible(io::stdout().lock()), "{end}{rules}"))?;

@@ -2,11 +2,44 @@
 
 use crate::bounded;
 use crate::terminal::{name, say};
+use ratescope::ParseError;
 use ratescope::rules::{LONGEST, Networks, Rules, RulesError, Step, Value, decode};
-use ratescope_service::other_format;
+use ratescope_service::{Form, Forms, other_format};
 use std::collections::HashSet;
 use std::error::Error;
 use std::path::Path;
+
+// How fields are read. (Its doc comment would become that of the command.)
+#[derive(clap::Args)]
+pub(crate) struct FormArgs {
+    /// What a field is: path, host, method, ip or text, as in url=path. All but text are read in a normal form, in
+    /// which /login, //login and /%6cogin?a are the same. path, host, method and ip have the form of their name, and
+    /// remote_address is an ip
+    #[arg(long, value_name = "NAME=FORM", value_parser = form)]
+    form: Vec<(String, Form)>,
+
+    /// Keep runs of slashes in paths; otherwise a run counts as one slash
+    #[arg(long)]
+    keep_slashes: bool,
+}
+
+impl FormArgs {
+    pub(crate) fn forms(&self) -> Forms {
+        let mut forms = Forms { keep_slashes: self.keep_slashes, ..Forms::default() };
+        forms.each.extend(self.form.iter().cloned());
+        forms
+    }
+}
+
+fn form(text: &str) -> Result<(String, Form), String> {
+    match text.split_once('=') {
+        Some((name, form)) if !name.is_empty() => {
+            let form = form.parse().map_err(|error: ParseError| error.to_string())?;
+            Ok((name.to_owned(), form))
+        }
+        _ => Err("write a field and what it is as NAME=FORM".to_owned()),
+    }
+}
 
 /// The text of a file, or of standard input for `-`; errors name the file.
 pub(crate) fn text(path: &Path) -> Result<String, Box<dyn Error>> {

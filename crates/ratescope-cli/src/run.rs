@@ -105,6 +105,7 @@ async fn serve(
     let secret = args.key_secret()?;
     let has_secret = secret != KeySecret::EMPTY;
     let hides = if has_secret { secret.clone() } else { KeySecret::random() };
+    let http_settings = args.http_settings()?;
     let service = Service::with_probe(states, SystemClock, probe);
     let service = service.with_key_secret(secret).reading(args.forms());
     let service = Arc::new(service.with_metric_names(args.metrics.into()));
@@ -136,7 +137,7 @@ async fn serve(
     let reporter = HealthReporter::new();
     let (end, ends) = watch::channel(false);
     let calls = Calls::new(Arc::clone(&service), reporter.clone(), ends)?;
-    let http = Http::new(Arc::clone(&service), args.http_settings());
+    let http = Http::new(Arc::clone(&service), http_settings);
     let admin = Arc::new(Admin {
         service: Arc::clone(&service),
         metrics,

@@ -14,8 +14,9 @@
 //! does; `/json` by lists of keys.
 //!
 //! `/auth` is for nginx's `auth_request`, Traefik's `forwardAuth` and Caddy's `forward_auth`. Its fields are `ip`,
-//! `method`, `path`, `host` and those that [`HttpSettings::fields`] takes from headers. The first four come from the
-//! headers that proxies write (`X-Forwarded-For`, `X-Forwarded-Method` or `X-Original-Method`, `X-Forwarded-Uri` or
+//! `method`, `path`, `host` and those that [`HttpSettings::fields`] takes from headers; Envoy's names `remote_address`
+//! and `masked_remote_address` are the same as `ip`. A request that a rule would count by any other field is refused
+//! with 500, since all clients would share one count. The first four come from the headers that proxies write (`X-Forwarded-For`, `X-Forwarded-Method` or `X-Original-Method`, `X-Forwarded-Uri` or
 //! `X-Original-URI`, `X-Forwarded-Host`), if the proxy is trusted. The proxy must overwrite the headers that it writes,
 //! since clients can send them, too. A client may also send the other header of a pair: if the two differ, the answer
 //! is 400.
@@ -54,7 +55,7 @@ use ratescope::internal::shown;
 use ratescope::limit::MAX_COST;
 use ratescope::rules::{Details, Store};
 use ratescope_tower::internal::{RECOVERY, RequestOutcome, retry, text, up};
-use ratescope_tower::{Head, Networks};
+use ratescope_tower::{Head, Proxies};
 use serde::{Deserialize, Serialize, Serializer};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -89,10 +90,8 @@ type HttpResult = Result<Response<Body>, Wrong>;
 /// How `/auth` finds the fields of a request.
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
-    /// The proxies whose headers are trusted; by default those on this machine.
-    pub trusted: Networks,
-    /// The header in which they write the client's address; by default `X-Forwarded-For`.
-    pub client: HeaderName,
+    /// The proxies whose headers are trusted; by default those on this machine that write `X-Forwarded-For`.
+    pub proxies: Proxies,
     /// Fields, each with the header that it is taken from.
     pub fields: Vec<(String, HeaderName)>,
     /// The origins whose pages may ask `/check` and `/json` from a browser, as in `https://example.org`; by default none.
@@ -102,8 +101,7 @@ pub struct HttpSettings {
 impl Default for HttpSettings {
     fn default() -> Self {
         HttpSettings {
-            trusted: "127.0.0.0/8, ::1".parse().unwrap_or_default(),
-            client: HeaderName::from_static("x-forwarded-for"),
+            proxies: Proxies::on_this_machine(),
             fields: Vec::new(),
             origins: Vec::new(),
         }

@@ -72,7 +72,7 @@ pub(crate) async fn serve(
         watch.every(Duration::from_secs(1), || SystemClock.now(), ratescope_tower::log_reload)?;
     let limit = RateLimit::new(store)
         .peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip())
-        .behind(Proxies::x_forwarded_for("127.0.0.0/8, ::1".parse()?))
+        .behind(Proxies::x_forwarded_for("127.0.0.0/8, ::1".parse()?)?)
         .user(|user: &User| user.0.as_str())
         .extension("route", |path: &MatchedPath| path.as_str())
         // Before its answer is sent, a request costs nothing but in rules with a cost of their own.

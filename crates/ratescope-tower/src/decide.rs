@@ -293,6 +293,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
             &made
         };
         prepared.count(decision);
+        prepared.note_keyless(&asked.event, decision, self.name());
         meters.count_keys(asked.event.time, || self.store.memory());
         self.settings.outages.note(decision.fault.as_ref(), self.name(), asked.event.time);
         let seat = match (decision.wait(), seat) {

@@ -23,20 +23,28 @@
 //! clients together instead of nobody: the field is `unknown` in every request, and all share one key. This also holds
 //! for `ip` when the server does not say who is connected. Rules for a certain value of such a field never apply. The
 //! layer logs a warning when it is laid around a service, and at the first request after a reload. A service that
-//! should not start then calls [`RateLimit::check_sources`](super::RateLimit::check_sources).
+//! should not start then calls [`RateLimit::check_sources`](super::RateLimit::check_sources). At the first request that
+//! shares a key as it lacks a field which has a source, the layer logs a warning, too.
 //!
 //! # Values that nobody has
 //! A rule for a route that does not exist limits nobody, and a tier that no rule is for is not limited; both may be
 //! slips. Where the values of a field are known, by [`RateLimit::routes`](super::RateLimit::routes),
 //! [`RateLimit::values`](super::RateLimit::values) or [`RateLimit::limited_values`](super::RateLimit::limited_values),
-//! the layer warns of both in the same way, and `check_sources` refuses. It also warns of rules for a path, a host or a
-//! method that is not in its normal form, as `//login` or `API.example.org`: no request has this value.
+//! the layer warns of both in the same way, and `check_sources` refuses. So it does with rules for a path, a host, a
+//! method or an address that is not in its normal form, as `//login` or `API.example.org`: no request has this value.
 //!
+//! # Secrets
+//! What comes from a header may be a key or a token, and so may what a closure finds. So the texts of keys, in logs, on
+//! Redis and in Live, have only a [hash](ratescope::policy::Per) of it, unless
+//! [`RateLimit::shown`](super::RateLimit::shown) says that the field is no secret. In clear are the fields `ip`, `method`,
+//! `path`, `host` and `route`, and extensions, such as the name of a user; rules mark other secrets, as in `hash(user)`.
+//!
+//! # Fields that must be there
 //! A field that a request must have, such as the key of an API, comes from a source that may fail: see
 //! [`RateLimit::key`](super::RateLimit::key).
 
 use super::proxies::Proxies;
-use super::report;
+use super::report::{self, NotNormal, not_normal};
 use super::unidentified::Unidentified;
 use core::fmt::{self, Write};
 use core::net::{IpAddr, SocketAddr};
@@ -46,7 +54,6 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use ratescope::address::{IPV6_PREFIX, canonical, parse};
 use ratescope::event::{Fields, normal};
 use ratescope::internal::Made;
-use ratescope::policy::is_credential;
 use ratescope::rules::{Rule, Rules, Step, Value};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -94,6 +101,10 @@ pub(super) struct Sources {
     fields: Vec<(String, FieldSource)>,
     /// True if any source may fail.
     pub(super) may_fail: bool,
+    /// Refuses requests that are counted by a field without a source, in place of counting them together.
+    pub(super) refuse_missing: bool,
+    /// The fields that are no secrets, wherever they come from.
+    pub(super) shown: Vec<String>,
     /// The values that fields can have.
     pub(super) known: Vec<KnownValues>,
     /// Logs once that the peer is unknown.
@@ -117,6 +128,7 @@ pub(super) enum FieldSource {
     /// The router, which maps each pattern to itself, and the patterns.
     Routes(matchit::Router<String>, KnownValues),
     Closure(Find),
+    Extension(Find),
     Demand(Demand),
     /// The path, unless servers read it in different ways.
     UndoubtedPath,
@@ -136,6 +148,8 @@ impl Default for Sources {
             keep_slashes: false,
             fields: Vec::new(),
             may_fail: false,
+            refuse_missing: false,
+            shown: Vec::new(),
             known: Vec::new(),
             no_peer: Arc::new(Once::new()),
         }
@@ -178,6 +192,22 @@ impl Sources {
             matches!(field, "ip" | "method" | "path" | "host") || self.source(field).is_some()
         };
         rules.fields().into_iter().filter(move |field| !known(field))
+    }
+
+    /// The values of rules that no request has, since the layer sees fields in their normal form.
+    pub(super) fn not_normal<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = NotNormal<'r>> {
+        not_normal(rules, |field, value: &'r str| match (field, self.source(field)) {
+            ("path", None | Some(FieldSource::UndoubtedPath)) => {
+                normal::path(value.as_bytes(), self.keep_slashes)
+            }
+            ("host", None) => normal::host(value),
+            ("method", None) => normal::method(value),
+            ("ip", None) => match parse(value) {
+                Some(ip) => Cow::Owned(Made::of(ip, self.ipv6_prefix).as_str().to_owned()),
+                None => Cow::Borrowed(value),
+            },
+            _ => Cow::Borrowed(value),
+        })
     }
 
     /// The rules for values that their field never has, and the known values without a rule.
@@ -293,7 +323,7 @@ impl FieldSource {
                 let found = routes.at(head.uri.path()).ok();
                 found.map(|found| Cow::Borrowed(found.value.as_str()))
             }
-            FieldSource::Closure(find) => find(head),
+            FieldSource::Closure(find) | FieldSource::Extension(find) => find(head),
             FieldSource::Demand(find) => find(head)?,
             FieldSource::UndoubtedPath => {
                 match normal::doubt(head.uri.path().as_bytes(), keep_slashes) {
@@ -447,6 +477,26 @@ impl RequestFields<'_> {
     }
 }
 
+impl RequestFields<'_> {
+    /// True if the field of the source at this place may come from a header, and nobody said that it is no secret.
+    fn is_secret_at(&self, place: usize) -> bool {
+        let Some((name, source)) = self.sources.fields.get(place) else { return false };
+        let may_be_secret = match source {
+            FieldSource::Header(_) | FieldSource::Closure(_) | FieldSource::Demand(_) => true,
+            // The client's address in its place is none.
+            FieldSource::OrIp(_) => {
+                self.find(name);
+                let found = self.found.get(place).and_then(OnceLock::get);
+                !matches!(found, Some(Ok(None)))
+            }
+            FieldSource::Extension(_) | FieldSource::Routes(..) | FieldSource::UndoubtedPath => {
+                false
+            }
+        };
+        may_be_secret && !self.sources.shown.contains(name)
+    }
+}
+
 /// The text of a field.
 enum Text<'a> {
     Is(&'a str),
@@ -455,8 +505,8 @@ enum Text<'a> {
 
 impl Fields for RequestFields<'_> {
     fn is_secret(&self, name: &str) -> bool {
-        let source = self.sources.source(name);
-        matches!(source, Some(FieldSource::Header(header)) if is_credential(header.as_str()))
+        let known = self.sources.fields.iter().position(|(known, _)| known == name);
+        known.is_some_and(|place| self.is_secret_at(place))
     }
 
     fn value(&self, name: &str) -> Option<&str> {

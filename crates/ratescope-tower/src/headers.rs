@@ -35,6 +35,29 @@
 //! request would pass. For a limit of 0, under which no request ever passes, `t` is at least the window, so that nobody
 //! retries at once. There is no partition key, since it would show who else shares the limit.
 //!
+//! # Pages of other origins
+//! A script may read only those headers of another origin that the response exposes, and not even the status of a
+//! response without the headers of CORS. So the layer for CORS goes outside of this one, where it completes refusals, too,
+//! and exposes [`ALL_NAMES`]. There it also answers preflights, so that they are not counted:
+//!
+//! ```
+//! use axum::{Router, routing::get};
+//! use ratescope::{MemoryStore, Policy};
+//! use ratescope_tower::{RateLimit, headers};
+//! use tower_http::cors::{Any, CorsLayer};
+//!
+//! let policy: Policy = "gcra 10/1s".parse()?;
+//! let cors = CorsLayer::new().allow_origin(Any).expose_headers(headers::ALL_NAMES);
+//! let app: Router = Router::new()
+//!     .route("/", get(|| async { "hello\n" }))
+//!     .layer(RateLimit::new(MemoryStore::new(policy, 100_000)))
+//!     .layer(cors); // of axum's layers, the last is the outermost
+//! # Ok::<(), ratescope::ParseError>(())
+//! ```
+//!
+//! A service that answers preflights itself [skips](super::RateLimit::skip) requests with the method `OPTIONS`, unless
+//! they shall count.
+//!
 //! # Sources
 //! RFC 9110, section 10.2.3 (Retry-After). "What is a rate limiter?" (system design notes, 2023)
 //! for the `X-` ones. `draft-ietf-httpapi-ratelimit-headers-11` for the last two.
@@ -54,6 +77,11 @@ const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const X_RETRY_AFTER: HeaderName = HeaderName::from_static("x-ratelimit-retry-after");
+
+/// The names of all headers that the layer adds, for the `Access-Control-Expose-Headers` of
+/// [CORS](self#pages-of-other-origins).
+pub const ALL_NAMES: [HeaderName; 7] =
+    [RETRY_AFTER, X_RETRY_AFTER, X_LIMIT, X_REMAINING, X_RESET, draft::POLICY, draft::LIMIT];
 
 /// Which headers responses have. The default is [`Headers::ALL`].
 ///

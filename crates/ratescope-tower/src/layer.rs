@@ -2,12 +2,13 @@
 
 use super::bodies::{Charged, Uncharged};
 use super::decide::Shared;
-use super::fields::{FieldSource, Head, KnownValues, MissingSources, Sources};
+use super::fields::{FieldSource, Find, Head, KnownValues, MissingSources, Sources};
 use super::headers::Headers;
 use super::outages::Outages;
 use super::own::{FindLimiter, unknown_limits};
 use super::proxies::Proxies;
 use super::refusal::Problem;
+use super::report::NotNormal;
 use super::service::RateLimited;
 use core::fmt;
 use core::marker::PhantomData;
@@ -105,7 +106,7 @@ impl Default for LayerSettings {
 impl LayerSettings {
     /// True if each request needs the rules in force before the store is asked.
     pub(super) fn needs_latest(&self) -> bool {
-        self.sources.may_fail || !self.limiters.is_empty()
+        self.sources.may_fail || self.sources.refuse_missing || !self.limiters.is_empty()
     }
 
     /// True if a request that passed may cost more later.
@@ -154,7 +155,7 @@ impl<S: Store> RateLimit<S> {
 
 impl<S: Store, A, C, W> RateLimit<S, A, C, W> {
     /// Checks that each field of the rules has a source, and that the rules fit the [values](Self::values) of the
-    /// fields. `ip` has a source if [`peer`](Self::peer) was called. For rules that a reload brings, and without this
+    /// fields and their normal forms. `ip` has a source if [`peer`](Self::peer) was called. For rules that a reload brings, and without this
     /// check, see [missing sources](super::fields#missing-sources).
     ///
     /// ```
@@ -179,6 +180,9 @@ impl<S: Store, A, C, W> RateLimit<S, A, C, W> {
         let missing = no_ip.into_iter().chain(sources.missing(&rules));
         let fields: Vec<String> = missing.map(str::to_owned).collect();
         let mut values = sources.unmatched(&rules);
+        let of_rule =
+            |one: NotNormal<'_>| format!("the rule {} never applies: {one}", one.rule.name());
+        values.extend(sources.not_normal(&rules).map(of_rule));
         values.extend(unknown_limits(&rules, &self.shared.settings.limiters));
         let fits = fields.is_empty() && values.is_empty();
         if fits { Ok(self) } else { Err(MissingSources { fields, values }) }
@@ -234,6 +238,12 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
         self.source("path", FieldSource::UndoubtedPath)
     }
 
+    /// Refuses requests that a rule would count by a field without a source, with status 500, in place of counting all of
+    /// them [together](super::fields#missing-sources). It is for a layer whose rules are not known when it is made.
+    pub fn refuse_missing_sources(self) -> Self {
+        self.with(|settings| settings.sources.refuse_missing = true)
+    }
+
     /// Takes the field `user` from an extension that the service's authentication sets. The layer of
     /// the authentication must be outside of this one, so that it runs first.
     pub fn user<T: Send + Sync + 'static>(
@@ -250,12 +260,12 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
         field: &str,
         text: impl for<'a> Fn(&'a T) -> &'a str + Send + Sync + 'static,
     ) -> Self {
-        self.field(field, move |head| Some(Cow::Borrowed(text(head.extensions.get::<T>()?))))
+        let find: Find = Arc::new(move |head| Some(text(head.extensions.get::<T>()?).into()));
+        self.source(field, FieldSource::Extension(find))
     }
 
     /// Takes a field from a header. Any client can send any header, so use one that the service checks, such as an API
-    /// key. Logs, Redis and Live show a header with credentials, as [`is_credential`](ratescope::policy::is_credential)
-    /// knows them, as a [hash](ratescope::policy::Per).
+    /// key. It is a [secret](super::fields#secrets), unless it is [`shown`](Self::shown).
     pub fn header(self, field: &str, name: HeaderName) -> Self {
         self.source(field, FieldSource::Header(name))
     }
@@ -332,7 +342,8 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
         })
     }
 
-    /// Takes a field from a closure. For a field that a request must have, see [`key`](Self::key).
+    /// Takes a field from a closure. It is a [secret](super::fields#secrets), unless it is [`shown`](Self::shown). For a
+    /// field that a request must have, see [`key`](Self::key).
     pub fn field(
         self,
         field: &str,
@@ -369,6 +380,27 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
         find: impl for<'a> Fn(Head<'a>) -> Option<Cow<'a, str>> + Send + Sync + 'static,
     ) -> Self {
         self.source(field, FieldSource::OrIp(Arc::new(find)))
+    }
+
+    /// Says that a field is no [secret](super::fields#secrets), although it comes from a header or from a closure: logs,
+    /// Redis and Live show it in clear. (If a program also asks the store on Redis itself, the two have the same keys only
+    /// if the field is shown, or if the rules mark it, as in `hash(user)`.)
+    ///
+    /// ```
+    /// use http::HeaderName;
+    /// use ratescope_tower::RateLimit;
+    /// use ratescope::{Policy, rules::MemoryStore};
+    ///
+    /// let policy: Policy = "gcra 10/1s per key & gcra 100/1s per tier".parse()?;
+    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000))
+    ///     .header("key", HeaderName::from_static("x-customer-key"))
+    ///     .header("tier", HeaderName::from_static("x-tier"))
+    ///     .shown("tier");
+    /// # let _ = limit;
+    /// # Ok::<(), ratescope::ParseError>(())
+    /// ```
+    pub fn shown(self, field: &str) -> Self {
+        self.with(|settings| settings.sources.shown.push(field.to_owned()))
     }
 
     /// Passes on requests without limiting them, such as those of a health check: no limit is asked, nothing is

@@ -52,8 +52,8 @@
 //!
 //! # When the service asks for a pause
 //! After a response with status 429 or 503 and `Retry-After`, calls of that host wait until that time, and are not
-//! counted before. The header has seconds, or a date. A date is compared with the `Date` of the response, so the clocks
-//! of the two need not agree. A pause is at most [an hour](Pace::longest_pause). The response itself is returned as it
+//! counted before. The header has seconds, or a date; of several the longest pause counts. A date is compared with the `Date`
+//! of the response, so the clocks of the two need not agree. A pause is at most [an hour](Pace::longest_pause). The response itself is returned as it
 //! came: retries are up to the caller, for example the retries of tower around this layer.
 //!
 //! # What is promised

@@ -7,6 +7,7 @@ use super::headers::{OfLimit, up, waiting};
 use super::layer::LayerSettings;
 use super::meters::RuleMeters;
 use super::queue::{KeyHashes, Queue};
+use super::report;
 use super::unidentified::Unidentified;
 use http::HeaderValue;
 use ratescope::event::{Event, Fields};
@@ -16,7 +17,7 @@ use ratescope::policy::Limit;
 use ratescope::rules::{Decision, Place, Rule, Rules};
 use ratescope::time::Time;
 use smallvec::SmallVec;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 /// The preparations for some rules.
 #[derive(Debug)]
@@ -31,6 +32,18 @@ pub(super) struct Prepared {
     pub(super) by_ip: bool,
     /// The indices of the sources whose fields a request must have.
     demanding: Vec<usize>,
+    /// The fields without a source, each with the refusal of requests that would be counted by it.
+    missing: Vec<(String, Unidentified)>,
+    keyless: Vec<Keyless>,
+}
+
+/// A limit that counts requests without one of its fields together.
+#[derive(Debug)]
+struct Keyless {
+    rule: usize,
+    limit: usize,
+    field: String,
+    told: Once,
 }
 
 /// The preparations for a rule.
@@ -77,29 +90,65 @@ impl Prepared {
         let fields: Vec<String> = rules.fields().into_iter().map(str::to_owned).collect();
         let by_ip = fields.iter().any(|field| settings.sources.may_be_ip(field));
         let demanding = settings.sources.demanding(&rules.fields_of(|rule| !rule.is_shadow()));
-        Prepared { rules: Arc::clone(rules), each, may_delay, fields, by_ip, demanding }
+        let missing = match settings.sources.refuse_missing {
+            true => settings.sources.missing(rules).collect(),
+            false => Vec::new(),
+        };
+        let refusal = |field: &str| (field.to_owned(), Unidentified::without_source(field));
+        Prepared {
+            each,
+            may_delay,
+            fields,
+            by_ip,
+            demanding,
+            missing: missing.into_iter().map(refusal).collect(),
+            keyless: keyless(rules),
+            rules: Arc::clone(rules),
+        }
     }
 
     /// If a rule for this request needs a field and its source failed, returns the field and the reason. The request is
     /// then refused before any limit is asked. A field that only shadows need refuses nobody.
     #[inline]
     pub(super) fn unidentified<'f>(
-        &self,
+        &'f self,
         fields: &'f RequestFields<'_>,
     ) -> Option<(&'f str, &'f Unidentified)> {
-        if self.demanding.is_empty() { None } else { self.demand(fields) }
+        let needs_none = self.demanding.is_empty() && self.missing.is_empty();
+        if needs_none { None } else { self.demand(fields) }
     }
 
-    fn demand<'f>(&self, fields: &'f RequestFields<'_>) -> Option<(&'f str, &'f Unidentified)> {
+    fn demand<'f>(&'f self, fields: &'f RequestFields<'_>) -> Option<(&'f str, &'f Unidentified)> {
         let asked = self.rules.ask(&Event { time: Time::ZERO, cost: 0.0, fields }, None);
         for ask in asked.iter().filter(|ask| !ask.is_shadow) {
             let limit =
                 self.rules.rules().get(ask.rule).and_then(|rule| rule.limits().get(ask.limit));
             for field in limit.into_iter().flat_map(|limit| limit.per.fields()) {
+                if let Some((field, why)) = self.missing.iter().find(|(known, _)| known == field) {
+                    return Some((field, why));
+                }
                 fields.value(field);
             }
         }
         fields.failure(&self.demanding)
+    }
+
+    /// Logs once that a limit counts all requests together that lack a field of its key.
+    #[inline]
+    pub(super) fn note_keyless(&self, event: &Event<'_>, decision: &Decision, layer: Option<&str>) {
+        for one in self.keyless.iter().filter(|one| !one.told.is_completed()) {
+            let place = (one.rule, one.limit);
+            let mut answers = decision.placed_outcomes().iter();
+            let mut is_asked =
+                || answers.any(|answer| (answer.place.rule, answer.place.limit) == place);
+            // A source is asked only where a limit needs it.
+            if is_asked()
+                && event.field(&one.field).is_empty()
+                && let Some(rule) = self.rules.rules().get(one.rule)
+            {
+                one.told.call_once(|| report::keyless(rule.name(), &one.field, layer));
+            }
+        }
     }
 
     pub(super) fn is_for(&self, rules: &Arc<Rules>) -> bool {
@@ -158,6 +207,23 @@ impl Prepared {
         let limits = if place.is_stretched { &rule.stretched } else { &rule.limits };
         limits.get(place.limit)?.as_ref()
     }
+}
+
+/// The limits that count by fields which their rules do not ask for.
+fn keyless(rules: &Rules) -> Vec<Keyless> {
+    let mut all = Vec::new();
+    for (i, rule) in rules.rules().iter().enumerate() {
+        for (j, limit) in rule.limits().iter().enumerate() {
+            let is_sure = |field: &str| {
+                matches!(field, "method" | "path")
+                    || rule.path().iter().any(|step| step.key == field)
+            };
+            for field in limit.per.fields().iter().filter(|field| !is_sure(field)) {
+                all.push(Keyless { rule: i, limit: j, field: field.clone(), told: Once::new() });
+            }
+        }
+    }
+    all
 }
 
 impl PreparedLimit {

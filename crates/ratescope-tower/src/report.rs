@@ -5,15 +5,16 @@
 //! the first 48 bytes of each field of a key. So an attack does not fill the log. A [secret
 //! field](ratescope::policy::Per) is logged as its hash.
 
-use super::fields::FieldSource;
 use super::layer::LayerSettings;
 use super::meters;
 use super::own::unknown_limits;
+use super::proxies::Proxies;
 use super::unidentified::Unidentified;
 use crate::watch::FileNews;
+use core::fmt;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use ratescope::event::{Event, Fields, normal};
-use ratescope::internal::beginning;
+use ratescope::event::{Event, Fields};
+use ratescope::internal::{beginning, shown};
 use ratescope::policy::{Limit, Per};
 use ratescope::rules::{Decision, LimitOutcome, Reloaded, Rule, Rules, RulesError, Value};
 use ratescope::time::{Span, Time};
@@ -183,8 +184,12 @@ pub(super) fn unfit(rules: &Rules, settings: &LayerSettings) {
             target: "ratescope",
             layer = settings.name.as_deref(),
             field,
-            "rules are about a field that the layer has no source for: all clients share one key, and \
-             rules for a certain value never apply",
+            "rules are about a field that the layer has no source for: {}, and rules for a certain value never apply",
+            if settings.sources.refuse_missing {
+                "requests that would be counted by it are refused"
+            } else {
+                "all clients share one key"
+            },
         );
     }
     let unknown_limits = unknown_limits(rules, &settings.limiters);
@@ -192,6 +197,9 @@ pub(super) fn unfit(rules: &Rules, settings: &LayerSettings) {
         tracing::warn!(target: "ratescope", layer = settings.name.as_deref(), "{unmatched}");
     }
     not_normal_for_layer(rules, settings);
+    if let Some(remark) = settings.sources.proxies.as_ref().and_then(Proxies::remark) {
+        tracing::warn!(target: "ratescope", layer = settings.name.as_deref(), "{remark}");
+    }
     if !settings.reserves {
         return;
     }
@@ -239,18 +247,20 @@ pub fn not_normal<'a>(
     })
 }
 
+impl fmt::Display for NotNormal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NotNormal { field, value, normal, .. } = self;
+        let [value, normal] = [value, &**normal].map(|text| shown(text, LONGEST));
+        write!(
+            f,
+            "no request has the {field} {value}, since it is read as {normal}; write {normal}"
+        )
+    }
+}
+
 /// Logs the values of rules that no request has, since their normal form differs.
 fn not_normal_for_layer(rules: &Rules, settings: &LayerSettings) {
-    let sources = &settings.sources;
-    let normal = |field: &str, value| match (field, sources.source(field)) {
-        ("path", None | Some(FieldSource::UndoubtedPath)) => {
-            normal::path(str::as_bytes(value), sources.keep_slashes)
-        }
-        ("host", None) => normal::host(value),
-        ("method", None) => normal::method(value),
-        _ => Cow::Borrowed(value),
-    };
-    for NotNormal { rule, field, value, normal } in not_normal(rules, normal) {
+    for NotNormal { rule, field, value, normal } in settings.sources.not_normal(rules) {
         tracing::warn!(
             target: "ratescope",
             layer = settings.name.as_deref(),
@@ -261,6 +271,19 @@ fn not_normal_for_layer(rules: &Rules, settings: &LayerSettings) {
             "no request has this value, since the layer sees fields in their normal form",
         );
     }
+}
+
+/// Logs that requests without a field share one count.
+#[cold]
+pub(super) fn keyless(rule: &str, field: &str, layer: Option<&str>) {
+    tracing::warn!(
+        target: "ratescope",
+        layer,
+        rule,
+        field,
+        "all requests without this field share one count; a rule for each of its values does not apply to them, and \
+         RateLimit::field_or_ip counts them by their address",
+    );
 }
 
 /// Logs that the peer is not known.

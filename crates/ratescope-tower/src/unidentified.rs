@@ -32,6 +32,13 @@ impl Unidentified {
         Unidentified::new(StatusCode::BAD_REQUEST, reason)
     }
 
+    /// The refusal of a request that would be counted by a field without a source.
+    pub(super) fn without_source(field: &str) -> Self {
+        let reason =
+            format!("The service has no source for the field {field}, which a rule counts by.");
+        Unidentified::new(StatusCode::INTERNAL_SERVER_ERROR, reason)
+    }
+
     /// Adds the header `WWW-Authenticate`, such as `Bearer`, which HTTP demands of a response with 401.
     pub fn with_challenge(self, challenge: HeaderValue) -> Self {
         Unidentified { challenge: Some(challenge), ..self }

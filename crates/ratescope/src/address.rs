@@ -27,6 +27,7 @@
 mod index;
 pub(crate) mod made;
 mod networks;
+mod trust;
 
 pub(crate) use index::Index;
 pub use made::IPV6_PREFIX;

@@ -34,12 +34,18 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 //!
+//! # Events without the field
+//! Events that lack the field of a limit have an empty value, and so share one key: with `per user`, all visitors who
+//! are not logged in count together, and one of them can use up the limit of all. A [rule](crate::rules) for each user
+//! does not apply to them: [`NewRule::each`](crate::rules::NewRule::each), or `key: user` in a file. Or give every event
+//! the field, such as the address where there is no user.
+//!
 //! # Secret fields
 //! Logs, Redis and Live show keys, but should not show an API key or the address of a customer. They show the value of
 //! a field that is marked, as in `per hash(email)`, as `#` and its [hash](KeySecret), as in
 //! `email=#7f83b1657ff1fc53b92dc18148a1d65d`. Fields with the name of a header with credentials are secret without a
-//! mark: `authorization`, `proxy-authorization`, `cookie`, `x-api-key` and the like. So are fields of any name that a
-//! layer takes from such a header.
+//! mark: `authorization`, `proxy-authorization`, `cookie`, `x-api-key` and the like. So is what a layer takes from any
+//! header, unless it is told otherwise.
 //!
 //! # All or none
 //! Source: Josiah Carlson, "Introduction to rate limiting with Redis", parts 1 and 2. The first version there counts in

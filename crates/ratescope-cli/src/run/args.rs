@@ -4,14 +4,15 @@ use super::log;
 use super::ports::Port;
 use super::tls::{Tls, TlsFiles};
 use crate::bounded;
+use crate::rules::FormArgs;
 use crate::terminal::{above_zero, at_least_one};
 use hyper::header::{HeaderName, HeaderValue};
 use ratescope::policy::KeySecret;
 use ratescope::{ParseError, Span};
 use ratescope_live::{Probe, Routes};
 use ratescope_redis::Options;
-use ratescope_service::{Form, Forms, HttpSettings, MetricNames};
-use ratescope_tower::Networks;
+use ratescope_service::{Forms, HttpSettings, MetricNames};
+use ratescope_tower::{Networks, Proxies};
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::PathBuf;
@@ -131,28 +132,32 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = at_least_one)]
     pub(super) keys: usize,
 
-    /// Networks of proxies whose headers name the client, for /auth
+    /// Networks of proxies whose headers name the client, for /auth. The client is the first address from the right
+    /// that is not in these networks
     #[arg(long, value_name = "NETWORKS", default_value = "127.0.0.0/8, ::1")]
-    pub(super) trusted_proxies: Networks,
+    trusted_proxies: Networks,
 
     /// The header in which these proxies write the client's address
     #[arg(long, value_name = "HEADER", default_value = "x-forwarded-for")]
-    pub(super) client_header: HeaderName,
+    client_header: HeaderName,
+
+    /// The client is the Nth address of its header from the right, as each of N proxies adds one, wherever they are;
+    /// only whoever asks /auth must be in the trusted networks
+    #[arg(long, value_name = "N")]
+    client_hops: Option<usize>,
+
+    /// The header has one address, which the proxy in front sets, as in CF-Connecting-IP
+    #[arg(long, conflicts_with = "client_hops")]
+    client_alone: bool,
 
     /// Take a field for /auth from a header, as in user=x-user; your proxy must overwrite this header, or clients
-    /// choose their own field
+    /// choose their own field. Without one there are ip (also remote_address), method, path and host, and a request
+    /// that a rule counts by another field is refused with 500
     #[arg(long, value_name = "NAME=HEADER", value_parser = field)]
     pub(super) field: Vec<(String, HeaderName)>,
 
-    /// What a field is: path, host, method, ip or text, as in url=path. All but text are read in a normal form, in
-    /// which /login, //login and /%6cogin?a are the same. path, host, method and ip have the form of their name, and
-    /// remote_address is an ip
-    #[arg(long, value_name = "NAME=FORM", value_parser = form)]
-    pub(super) form: Vec<(String, Form)>,
-
-    /// Keep runs of slashes in paths; otherwise a run counts as one slash
-    #[arg(long)]
-    pub(super) keep_slashes: bool,
+    #[command(flatten)]
+    forms: FormArgs,
 
     /// Pass paths that servers read in different ways, such as /a%2flogin; otherwise they are refused if rules are
     /// about the path
@@ -269,23 +274,27 @@ impl Args {
 
     /// How the fields of requests are read.
     pub(super) fn forms(&self) -> Forms {
-        let mut forms = Forms {
-            keep_slashes: self.keep_slashes,
-            pass_doubtful: self.pass_doubtful_paths,
-            ..Forms::default()
-        };
-        forms.each.extend(self.form.iter().cloned());
-        forms
+        Forms { pass_doubtful: self.pass_doubtful_paths, ..self.forms.forms() }
     }
 
     /// How `/auth` finds fields, and who may ask from a browser.
-    pub(super) fn http_settings(&self) -> HttpSettings {
-        HttpSettings {
-            trusted: self.trusted_proxies.clone(),
-            client: self.client_header.clone(),
+    pub(super) fn http_settings(&self) -> Result<HttpSettings, String> {
+        Ok(HttpSettings {
+            proxies: self.proxies()?,
             fields: self.field.clone(),
             origins: self.allow_origin.clone(),
-        }
+        })
+    }
+
+    /// The proxies that name the client, for `/auth`.
+    fn proxies(&self) -> Result<Proxies, String> {
+        let (header, trusted) = (self.client_header.clone(), self.trusted_proxies.clone());
+        let proxies = match self.client_hops {
+            Some(n) => Proxies::hops(header, n).only_from(trusted),
+            None if self.client_alone => Proxies::one_address(header).only_from(trusted),
+            None => Proxies::header(header, trusted),
+        };
+        proxies.map_err(|error| format!("--trusted-proxies: {error} (--client-hops 2)"))
     }
 
     /// The probe, and who may see what it counts.
@@ -333,16 +342,6 @@ fn field(text: &str) -> Result<(String, HeaderName), String> {
     match header.parse() {
         Ok(header) if !name.is_empty() => Ok((name.to_owned(), header)),
         _ => Err("write a field and its header as NAME=HEADER".to_owned()),
-    }
-}
-
-fn form(text: &str) -> Result<(String, Form), String> {
-    match text.split_once('=') {
-        Some((name, form)) if !name.is_empty() => {
-            let form = form.parse().map_err(|error: ParseError| error.to_string())?;
-            Ok((name.to_owned(), form))
-        }
-        _ => Err("write a field and what it is as NAME=FORM".to_owned()),
     }
 }
 

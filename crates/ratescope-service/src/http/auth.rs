@@ -7,9 +7,10 @@ use crate::{Form, Forms};
 use core::net::IpAddr;
 use http::HeaderMap;
 use ratescope::clock::Clock;
+use ratescope::policy::is_credential;
 use ratescope::rules::{Observed, Store};
 use ratescope_tower::internal::text;
-use ratescope_tower::{Head, Problem, Proxies, RateLimit, RateLimited, Unidentified};
+use ratescope_tower::{Head, Problem, RateLimit, RateLimited, Unidentified};
 use std::borrow::Cow;
 use std::sync::Arc;
 use tower_layer::Layer;
@@ -32,7 +33,7 @@ pub(super) fn agree(
         _ => false,
     };
     match [METHOD, PATH].into_iter().find(differ) {
-        Some([one, other]) if settings.trusted.contains(peer) => Err(format!(
+        Some([one, other]) if settings.proxies.trusts(peer) => Err(format!(
             "{one} and {other} differ; the proxy must overwrite the one that it writes, and remove the other"
         )),
         _ => Ok(()),
@@ -46,13 +47,13 @@ pub(super) fn layer<C: Clock + Clone>(
     forms: &Arc<Forms>,
     clock: &C,
 ) -> Auth<C> {
-    let HttpSettings { trusted, client, fields, .. } = settings;
+    let HttpSettings { proxies, fields, .. } = settings;
     // The value from a trusted proxy, or else from the request itself.
     let of = |names: [&'static str; 2]| {
-        let trusted = trusted.clone();
+        let proxies = proxies.clone();
         move |head: Head<'_>| {
             let peer = head.extensions.get::<IpAddr>();
-            let is_trusted = peer.is_some_and(|peer| trusted.contains(*peer));
+            let is_trusted = peer.is_some_and(|peer| proxies.trusts(*peer));
             let mut known = names.iter().filter_map(|name| head.headers.get(*name));
             known.next().filter(|_| is_trusted).map(|value| text(value.as_bytes()).into_owned())
         }
@@ -67,7 +68,11 @@ pub(super) fn layer<C: Clock + Clone>(
         .name(&name)
         .outages(outages)
         .clock(clock.clone())
-        .behind(Proxies::header(client.clone(), trusted.clone()))
+        .behind(proxies.clone())
+        .refuse_missing_sources()
+        // Envoy's names of the client's address.
+        .field_or_ip("remote_address", |_| None)
+        .field_or_ip("masked_remote_address", |_| None)
         .field("method", move |head| {
             let method = method(head).unwrap_or_else(|| head.method.to_string());
             Some(Cow::Owned(of_method.read("method", &method).into_owned()))
@@ -82,10 +87,17 @@ pub(super) fn layer<C: Clock + Clone>(
         .field("host", move |head| {
             Some(Cow::Owned(of_host.read("host", &host(head)?).into_owned()))
         });
+    for field in ["method", "path", "host"] {
+        limit = limit.shown(field);
+    }
     for (field, header) in fields {
         let forms = Arc::clone(forms);
         let name = field.clone();
         let header = header.clone();
+        // The operator named the header, and the rules mark other secrets.
+        if !is_credential(header.as_str()) {
+            limit = limit.shown(field);
+        }
         if forms.of(field) == Form::Text {
             limit = limit.header(field, header);
             continue;

@@ -9,20 +9,34 @@ use ratescope::limit::Limiter;
 use ratescope::outcome::{Outcome, Retry};
 use ratescope::time::{Span, Time};
 
-/// The pause that a response asks for, received at `now`; `None` if it asks for none.
+/// The pause that a response asks for, received at `now`; `None` if it asks for none. The header has whole seconds or a
+/// date. Others write fractions, or several numbers where each of two servers added one: a fraction is rounded up, and of
+/// several pauses the longest counts.
 pub(super) fn asked_for(status: StatusCode, headers: &HeaderMap, now: Time) -> Option<Span> {
     if !matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
         return None;
     }
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // Cut to 30,000 years: a larger number may not fit into a span.
-        return Span::from_secs(text.parse::<f64>().ok()?.min(1e12)).ok();
+    let lines = headers.get_all(RETRY_AFTER).iter().filter_map(|line| line.to_str().ok());
+    let sent = headers.get(DATE).and_then(|sent| date(sent.to_str().ok()?)).unwrap_or(now);
+    // A date has a comma of its own.
+    let until = |line| date(line).map(|until| sent.until(until));
+    lines.filter_map(|line| until(line).or_else(|| line.split(',').filter_map(seconds).max())).max()
+}
+
+fn date(text: &str) -> Option<Time> {
+    httpdate::parse_http_date(text.trim()).ok().map(Time::from)
+}
+
+/// Seconds, rounded up.
+fn seconds(text: &str) -> Option<Span> {
+    let text = text.trim();
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    if !is_digits(whole) || !is_digits(fraction) {
+        return None;
     }
-    let date = |text| httpdate::parse_http_date(text).ok().map(Time::from);
-    let until = date(text)?;
-    let sent = headers.get(DATE).and_then(|sent| date(sent.to_str().ok()?));
-    Some(sent.unwrap_or(now).until(until))
+    // Cut to 30,000 years: a larger number may not fit into a span.
+    Span::from_secs(text.parse::<f64>().ok()?.ceil().min(1e12)).ok()
 }
 
 /// The limiter of pauses, which lets nothing pass until the pause is over. The state is its beginning and its end; the

@@ -13,7 +13,7 @@ use ipnet::{IpNet, Ipv4Net};
 /// address. So a network within `64:ff9b::/96`, or one within `64:ff9b::/48` that contains it, would hold no public
 /// address, and is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Networks(Vec<IpNet>);
+pub struct Networks(pub(super) Vec<IpNet>);
 
 impl Networks {
     /// Makes a list of networks, each from its first address and the length of its prefix in bits, such as

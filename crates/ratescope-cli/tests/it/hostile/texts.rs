@@ -85,8 +85,8 @@ fn header(name: &'static str, data: &[u8]) {
     headers.insert(name, HeaderValue::from_bytes(data).unwrap());
     let trusted: Networks = "10.0.0.0/8".parse().unwrap();
     let proxies = match name {
-        "forwarded" => Proxies::forwarded(trusted),
-        _ => Proxies::x_forwarded_for(trusted),
+        "forwarded" => Proxies::forwarded(trusted).unwrap(),
+        _ => Proxies::x_forwarded_for(trusted).unwrap(),
     };
     proxies.client(IpAddr::from([10, 0, 0, 1]), &headers);
 }

@@ -98,6 +98,32 @@ fn check_says_what_is_wrong() {
     assert!(said.starts_with("error: mistakes in bad/misspelled_keys.yaml\n"), "{said}");
 }
 
+/// A rule for a value that no request has never applies.
+#[test]
+fn check_says_which_values_no_request_has() {
+    let of = |name: &str, step: &str| {
+        let rules = format!("domain: web\ndescriptors:\n- {{{step}, limit: gcra 1/1h}}\n");
+        file(&format!("never-{name}.yaml"), &rules)
+    };
+    for (name, step, right) in [
+        (
+            "method",
+            "key: method, value: get",
+            "no request has the method get, since it is read as GET; write GET",
+        ),
+        ("host", "key: host, value: API.example.org", "write api.example.org"),
+        ("path", "key: path, value: //x", "write /x"),
+        ("ip", "key: remote_address, value: \"2001:db8::7\"", "write 2001:db8::/64"),
+    ] {
+        let file = of(name, step);
+        let said = said(&["check", &file]);
+        assert!(said.contains("line 3: ") && said.contains(right), "{said}");
+    }
+    let path = of("slashes", "key: path, value: //x");
+    printed(&["check", "--keep-slashes", &path], "");
+    printed(&["check", "--form", "path=text", &path], "");
+}
+
 /// Redis has f64 only.
 #[test]
 fn check_says_what_redis_cannot_compute() {

@@ -2,9 +2,12 @@
 
 use super::program::{Program, get, http};
 use super::requests::{RULES, service};
+use hyper::header::HeaderName;
 use ratescope::clock::FakeClock;
 use ratescope_service::{Http, HttpSettings, Service, States};
 use std::sync::Arc;
+
+const BY_IP: &str = "domain: web\ndescriptors:\n- {key: ip, limit: gcra 1/1h}\n";
 
 const ALL: &str = "
 domain: web
@@ -198,16 +201,58 @@ fn what_a_proxy_asks() {
 /// A client that is not a trusted proxy can't name another address as its own.
 #[test]
 fn a_stranger_can_not_pose() {
-    let program = Program::of(ALL, &["--trusted-proxies", "192.0.2.0/24"]);
+    let program = Program::of(BY_IP, &["--trusted-proxies", "192.0.2.0/24"]);
     let auth = |ip: &str| get(program.http, "/auth", &format!("x-forwarded-for: {ip}\r\n")).0;
     assert_eq!([auth("198.51.100.1"), auth("198.51.100.2")], [200, 429]);
+}
+
+/// Behind two proxies the client is the second address from the right, and what it wrote itself does not count.
+#[test]
+fn proxies_are_counted() {
+    let of = |program: &Program, header: &str, list: &str| {
+        get(program.http, "/auth", &format!("{header}: {list}\r\n")).0
+    };
+    let program = Program::of(BY_IP, &["--client-hops", "2"]);
+    let auth =
+        |first: &str| of(&program, "x-forwarded-for", &format!("{first}, 203.0.113.7, 8.8.8.8"));
+    assert_eq!([auth("198.51.100.1"), auth("198.51.100.2")], [200, 429]);
+
+    let program = Program::of(BY_IP, &["--client-header", "cf-connecting-ip", "--client-alone"]);
+    let auth = |list: &str| of(&program, "cf-connecting-ip", list);
+    assert_eq!([auth("198.51.100.1"), auth("198.51.100.2")], [200, 200]);
+    assert_eq!([auth("1.1.1.1, 198.51.100.1"), auth("2.2.2.2, 198.51.100.2")], [200, 429]);
+}
+
+/// The names that Envoy gives to fields, as in rules for its descriptors.
+#[test]
+fn a_proxy_asks_by_the_names_of_envoy() {
+    for name in ["remote_address", "masked_remote_address"] {
+        let program = Program::of(&BY_IP.replace("ip", name), &[]);
+        let auth = |ip: &str| get(program.http, "/auth", &format!("x-forwarded-for: {ip}\r\n")).0;
+        let codes = ["198.51.100.1", "198.51.100.2", "198.51.100.1", "2001:db8::1", "2001:db8::2"]
+            .map(auth);
+        assert_eq!(codes, [200, 200, 429, 200, 429], "{name}");
+    }
+}
+
+/// A rule for a field that no header gives would count all clients together.
+#[test]
+fn a_field_without_a_source_is_refused() {
+    let program = Program::of(ALL, &["--field", "user=x-user"]);
+    let (status, why) = get(program.http, "/auth", "x-forwarded-uri: /login\r\n");
+    assert_eq!(status, 500);
+    assert!(why.contains("no source for the field agent"), "{why}");
+    assert_eq!(get(program.http, "/auth", "x-forwarded-uri: /\r\n").0, 200);
 }
 
 /// Without a name it is the only domain. Where there is none, everything passes, as by an unknown name.
 #[tokio::test]
 async fn the_domain_is_named_where_there_are_several() {
     async fn asked(service: Service<FakeClock>) -> [u16; 4] {
-        let http = Http::new(Arc::new(service), HttpSettings::default());
+        let fields =
+            ["user", "agent"].map(|name| (name.to_owned(), HeaderName::from_static("x-user")));
+        let settings = HttpSettings { fields: fields.into(), ..HttpSettings::default() };
+        let http = Http::new(Arc::new(service), settings);
         let mut statuses = [0; 4];
         for (status, path) in
             statuses.iter_mut().zip(["/check?user=x", "/check?user=x&hits=2", "/auth", "/auth/web"])

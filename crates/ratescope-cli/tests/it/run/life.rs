@@ -70,6 +70,13 @@ fn what_can_not_run_is_refused_with_a_reason() {
     for wrong in [["--form", "path"], ["--form", "path=url"], ["--allow-origin", "example.org"]] {
         assert_eq!(run(&wrong, &rules).status.code(), Some(2), "{wrong:?}");
     }
+    let all = run(&["--trusted-proxies", "10.0.0.0/8, 0.0.0.0/1", "--check"], &rules);
+    assert_refused(&all, &["--trusted-proxies", "0.0.0.0/1", "public addresses", "--client-hops"]);
+    assert!(
+        run(&["--trusted-proxies", "0.0.0.0/0", "--client-hops", "2", "--check"], &rules)
+            .status
+            .success()
+    );
     let twice = run(&["--field", "user=a", "--field", "user=b"], &rules);
     assert_refused(&twice, &["--field", "user", "two headers"]);
 }

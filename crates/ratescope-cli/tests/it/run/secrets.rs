@@ -32,8 +32,9 @@ async fn neither_logs_nor_redis_have_them() {
     let folder = Folder::new("secrets");
     let (rules, secret) = (folder.write("rules.yaml", RULES), folder.write("secret", "s\n"));
     let (url, secret) = (server.url(), secret.to_str().unwrap().to_owned());
-    let fields = ["--field", "client=x-api-key", "--field", "x-api-key=x-api-key"];
-    let args = [&["--store", &url, "--key-secret-file", &secret], fields.as_slice()].concat();
+    let fields = ["client=x-api-key", "x-api-key=x-api-key", "mail=x-mail"];
+    let fields = fields.map(|field| ["--field", field]).concat();
+    let args = [&["--store", &url, "--key-secret-file", &secret][..], &fields[..]].concat();
     let programs = [Program::start(&rules, &args), Program::start(&rules, &args)];
     let statuses =
         [0, 1, 0, 1].map(|at: usize| get(programs[at].http, "/auth", "x-api-key: 5ecret\r\n").0);

@@ -2,13 +2,17 @@
 
 use crate::middleware::parts::{Hand, Inner, call, get, head, limit, ruled, send};
 use crate::middleware::server::{PATIENCE, Port};
-use http::{HeaderMap, Response, StatusCode};
+use axum::Router;
+use axum::body::Body;
+use http::{HeaderMap, Request, Response, StatusCode};
 use ratescope::Policy;
 use ratescope::rules::{MemoryStore, Rules};
 use ratescope_redis::{Options, RedisStore};
-use ratescope_tower::{GrpcStatus, Headers, Refused};
+use ratescope_tower::{GrpcStatus, Headers, RateLimit, Refused};
 use serde_json::{Value, json};
 use sfv::{BareItem, List, ListEntry, Parser};
+use tower::ServiceExt;
+use tower_http::cors::{Any, CorsLayer};
 use tower_layer::Layer;
 
 const TWO: &str = "domain: web\nlimit: gcra 2/1m per ip\n";
@@ -420,4 +424,33 @@ fn a_limit_that_refuses_is_reset_when_to_come_back() {
         assert_eq!(refused.headers()[name], value, "{name}");
     }
     assert_eq!(items(&refused, "ratelimit"), ["web r=3 t=12", "web#2 r=993 t=86400"]);
+}
+
+/// A page of another origin reads a refusal, and what its browser asks before is not counted.
+#[tokio::test]
+async fn pages_of_other_origins_read_the_headers() {
+    let cors = CorsLayer::new()
+        .allow_origin(Any)
+        .allow_methods(Any)
+        .expose_headers(ratescope_tower::headers::ALL_NAMES);
+    let limit = RateLimit::new(ruled("domain: web\nlimit: fixed-window 1/3600w\n"));
+    let app = Router::new().route("/", axum::routing::get(|| async {})).layer(limit).layer(cors);
+    let ask = async |method: &str| {
+        let request = Request::builder().method(method).header("origin", "https://a.example");
+        let request = request.header("access-control-request-method", "GET").body(Body::empty());
+        app.clone().oneshot(request.unwrap()).await.unwrap()
+    };
+    for _ in 0..3 {
+        assert_eq!(ask("OPTIONS").await.status(), StatusCode::OK);
+    }
+    assert_eq!(ask("GET").await.status(), StatusCode::OK);
+    let refusal = ask("GET").await;
+    assert_eq!(refusal.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(refusal.headers()["access-control-allow-origin"], "*");
+    let exposed = refusal.headers()["access-control-expose-headers"].to_str().unwrap();
+    let limits = refusal.headers().keys().map(|name| name.as_str());
+    for name in limits.filter(|name| name.contains("ratelimit") || *name == "retry-after") {
+        assert!(exposed.split(',').any(|known| known == name), "{name} is not in {exposed}");
+    }
+    assert_eq!(exposed.split(',').count(), 7);
 }

@@ -184,8 +184,9 @@ fn clients_behind_proxies() {
         request.headers_mut().insert("x-forwarded-for", list.parse().unwrap());
         request
     };
-    let behind =
-        |limit: Limit| limit.behind(Proxies::x_forwarded_for("10.0.0.0/8".parse().unwrap()));
+    let behind = |limit: Limit| {
+        limit.behind(Proxies::x_forwarded_for("10.0.0.0/8".parse().unwrap()).unwrap())
+    };
     let requests = [
         said("10.0.0.1", "198.51.100.1"),
         said("10.0.0.2", "9.9.9.9, 198.51.100.1:4711"),
@@ -347,6 +348,29 @@ fn a_missing_source_does_not_let_everybody_pass() {
     let nobody = [(); 2].map(|()| get("/", "192.0.2.7"));
     let user = |limit: Limit| limit.user(|user: &&'static str| user);
     assert_eq!(passing("user", user, nobody), [true, true]);
+}
+
+/// In place of counting all clients together.
+#[test]
+fn requests_that_lack_a_source_can_be_refused() {
+    let rules = "\
+domain: web
+descriptors:
+  - {key: path, value: /a, limit: 1/1h per tenant}
+  - {key: tier, value: gold, limit: 1/1h}
+  - {key: ip, limit: 2/1h}
+  - {key: user, shadow: true, limit: 1/1h}
+";
+    let limit = limit(ruled(rules), &Hand::default()).refuse_missing_sources();
+    let mut service = limit.layer(Inner::default());
+    let mut status = |path| send(&mut service, get(path, "192.0.2.7")).status().as_u16();
+    // A rule for one value never applies, and a shadow refuses nobody.
+    assert_eq!(
+        [status("/b"), status("/a"), status("/a"), status("/b"), status("/b")],
+        [200, 500, 500, 200, 429]
+    );
+    let body = send(&mut service, get("/a", "192.0.2.7")).into_body();
+    assert!(body.contains("no source for the field tenant"), "{body}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ const FORWARDED: &str = "forwarded";
 
 #[track_caller]
 fn assert_client(name: &'static str, peer: &str, list: &str, expected: &str) {
-    let proxies = Proxies::header(HeaderName::from_static(name), networks());
+    let proxies = Proxies::header(HeaderName::from_static(name), networks()).unwrap();
     let client = client(&proxies, peer, name, &[list.as_bytes()]);
     assert_eq!(client, expected, "{peer} says {list:?}");
 }
@@ -100,7 +100,7 @@ fn what_cannot_be_read_ends_the_list() {
 
 #[test]
 fn several_lines_are_one_list() {
-    let proxies = Proxies::x_forwarded_for(networks());
+    let proxies = Proxies::x_forwarded_for(networks()).unwrap();
     let of = |lines: &[&[u8]]| client(&proxies, "10.0.0.1", "x-forwarded-for", lines);
     assert_eq!(of(&[b"1.1.1.1", b"198.51.100.9"]), "198.51.100.9");
     assert_eq!(of(&[b"1.1.1.1", b"198.51.100.9", b"10.0.0.2"]), "198.51.100.9");
@@ -118,9 +118,12 @@ fn the_other_header_is_not_heard() {
     headers.insert("x-forwarded-for", HeaderValue::from_static("198.51.100.9"));
     let peer: IpAddr = "10.0.0.1".parse().unwrap();
     let by = |proxies: Proxies| proxies.client(peer, &headers).to_string();
-    assert_eq!(by(Proxies::x_forwarded_for(networks())), "198.51.100.9");
-    assert_eq!(by(Proxies::forwarded(networks())), "1.1.1.1");
-    assert_eq!(by(Proxies::header(HeaderName::from_static("x-real-ip"), networks())), "2.2.2.2");
+    assert_eq!(by(Proxies::x_forwarded_for(networks()).unwrap()), "198.51.100.9");
+    assert_eq!(by(Proxies::forwarded(networks()).unwrap()), "1.1.1.1");
+    assert_eq!(
+        by(Proxies::header(HeaderName::from_static("x-real-ip"), networks()).unwrap()),
+        "2.2.2.2"
+    );
 }
 
 #[test]
@@ -222,6 +225,122 @@ fn networks_are_made_of_addresses() {
     assert!(Networks::new([]).unwrap().is_empty());
 }
 
+/// With all of the internet trusted, the first address would count, which the client makes up.
+#[test]
+fn the_internet_is_no_proxy() {
+    let of = |text: &str| Proxies::x_forwarded_for(text.parse().unwrap());
+    for (text, problem) in [
+        (
+            "0.0.0.0/0",
+            "\"0.0.0.0/0\": the network has public addresses, too, and internal is 0.0.0.0/8, 10.0.0.0/8",
+        ),
+        ("::/0", "\"::/0\": the network has public addresses, too, and internal is fc00::/7"),
+        ("::ffff:0:0/96", "\"0.0.0.0/0\": the network has"),
+        ("10.0.0.0/8, ::ffff:0:0/97", "\"0.0.0.0/1\": the network has"),
+        ("0.0.0.0/1, 128.0.0.0/1", "\"0.0.0.0/1\": the network has"),
+        (
+            "172.0.0.0/8",
+            "\"172.0.0.0/8\": the network has public addresses, too, and internal is 172.16.0.0/12;",
+        ),
+        (
+            "fd00::/8, 192.0.0.0/8",
+            "\"192.0.0.0/8\": the network has public addresses, too, and internal is 192.168.0.0/16;",
+        ),
+        ("32.0.0.0/3", "these are 536,870,912 public addresses"),
+        (
+            "23.0.0.0/8, 24.0.0.0/32",
+            "these are 16,777,217 public addresses, and proxies have at most 16,777,216;",
+        ),
+        (
+            "2000::/3",
+            "these are 2,305,843,009,213,693,952 public networks of /64, and proxies have at most",
+        ),
+        ("2600::/12", "these are"),
+    ] {
+        let error = of(text).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(problem), "{text}: {error}");
+        assert!(error.contains("the second address from the right"), "{text}: {error}");
+    }
+    // Each half of the internet in pieces.
+    let pieces: Vec<String> = (1..=223).map(|first| format!("{first}.0.0.0/9")).collect();
+    assert!(of(&pieces.join(", ")).is_err());
+
+    let remark = |text| of(text).unwrap().remark().map(str::to_owned);
+    for text in [
+        "10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 127.0.0.0/8, 169.254.0.0/16, 100.64.0.0/10",
+        "fc00::/7, fe80::/10, ::1",
+        "10.0.0.0/9, 10.128.0.0/9",
+        "192.0.2.7, 130.211.0.0/22, 2001:db8::/64",
+        "",
+    ] {
+        let networks = if text.is_empty() { Networks::default() } else { text.parse().unwrap() };
+        let proxies = Proxies::x_forwarded_for(networks).unwrap();
+        assert_eq!(proxies.remark(), None, "{text}");
+    }
+    assert_eq!(
+        remark("104.16.0.0/13, 172.64.0.0/13, 2606:4700::/32").unwrap(),
+        "the proxies have 1,048,576 public addresses and 4,294,967,296 public networks of /64: \
+         a client at one of them chooses the address that it is counted by"
+    );
+    // A network within another counts once.
+    assert_eq!(
+        remark("35.191.0.0/16, 35.191.2.0/24").unwrap(),
+        "the proxies have 65,536 public addresses: \
+         a client at one of them chooses the address that it is counted by"
+    );
+}
+
+#[test]
+fn proxies_are_counted() {
+    for (name, list, n, expected) in [
+        (FORWARDED_FOR, "6.6.6.6, 198.51.100.9, 10.0.0.2", 2, "198.51.100.9"),
+        (FORWARDED_FOR, "6.6.6.6, 198.51.100.9", 1, "198.51.100.9"),
+        (FORWARDED_FOR, "6.6.6.6, 198.51.100.9", 0, "203.0.113.5"),
+        // The request went past a proxy.
+        (FORWARDED_FOR, "198.51.100.9", 2, "198.51.100.9"),
+        (FORWARDED_FOR, "", 2, "203.0.113.5"),
+        (FORWARDED_FOR, "198.51.100.9, unknown, 10.0.0.2", 3, "10.0.0.2"),
+        (FORWARDED_FOR, "198.51.100.9, unknown", 2, "203.0.113.5"),
+        (FORWARDED_FOR, "6.6.6.6,,198.51.100.9:47, , 10.0.0.2", 2, "198.51.100.9"),
+        (FORWARDED, "for=6.6.6.6, for=\"[2001:db8::9]:47\", for=10.0.0.2", 2, "2001:db8::9"),
+        (FORWARDED_FOR, "198.51.100.9", usize::MAX, "198.51.100.9"),
+    ] {
+        let header = HeaderName::from_static(name);
+        let proxies = Proxies::hops(header, n);
+        assert_eq!(client(&proxies, "203.0.113.5", name, &[list.as_bytes()]), expected, "{list}");
+        // A stranger is believed nothing.
+        let proxies = proxies.only_from(networks()).unwrap();
+        let stranger = client(&proxies, "203.0.113.5", name, &[list.as_bytes()]);
+        assert_eq!(stranger, "203.0.113.5", "{list}");
+    }
+    // Two lines are one list.
+    let proxies = Proxies::hops(HeaderName::from_static(FORWARDED_FOR), 2);
+    let lines: [&[u8]; 2] = [b"6.6.6.6, 198.51.100.9", b"10.0.0.2"];
+    assert_eq!(client(&proxies, "10.0.0.1", FORWARDED_FOR, &lines), "198.51.100.9");
+}
+
+/// A header that the proxy in front sets. If it has more than an address, the client added to it.
+#[test]
+fn one_address_is_the_client() {
+    let name = "cf-connecting-ip";
+    let proxies = Proxies::one_address(HeaderName::from_static(name));
+    let of = |lines: &[&[u8]]| client(&proxies, "10.0.0.1", name, lines);
+    assert_eq!(of(&[b"198.51.100.9"]), "198.51.100.9");
+    assert_eq!(of(&[b" 2001:db8::9 "]), "2001:db8::9");
+    for lines in [
+        &[&b"6.6.6.6, 198.51.100.9"[..]][..],
+        &[b"6.6.6.6", b"198.51.100.9"],
+        &[b"me"],
+        &[b""],
+        &[],
+    ] {
+        assert_eq!(of(lines), "10.0.0.1");
+    }
+    assert!(proxies.only_from("0.0.0.0/0".parse().unwrap()).is_ok());
+    let walked = Proxies::x_forwarded_for(networks()).unwrap();
+    assert!(walked.only_from("0.0.0.0/0".parse().unwrap()).is_err());
+}
+
 /// The seeds of the fuzzer, as they are and cut short anywhere.
 #[test]
 fn the_seeds_of_the_fuzzer() {
@@ -279,10 +398,10 @@ proptest! {
         let made_up: Vec<u8> = made_up.into_iter().filter(|b| *b >= 32 && *b != 127).collect();
         let (proxies, name, seen) = if forwarded {
             let seen = "for=198.51.100.9;proto=http, for=\"10.0.0.2:80\"";
-            (Proxies::forwarded(networks()), "forwarded", seen)
+            (Proxies::forwarded(networks()).unwrap(), "forwarded", seen)
         } else {
             let seen = "198.51.100.9, 10.0.0.2:80";
-            (Proxies::x_forwarded_for(networks()), "x-forwarded-for", seen)
+            (Proxies::x_forwarded_for(networks()).unwrap(), "x-forwarded-for", seen)
         };
         let joined = [&made_up[..], seen.as_bytes()].join(&b", "[..]);
         let sent: Vec<&[u8]> =

@@ -29,7 +29,7 @@ pub(crate) fn hold(data: &[u8]) {
     let lines: Vec<&[u8]> = lines.filter(|line| HeaderValue::from_bytes(line).is_ok()).collect();
     for name in ["x-forwarded-for", "forwarded"] {
         let name = HeaderName::from_static(name);
-        let proxies = Proxies::header(name.clone(), trusted.clone());
+        let proxies = Proxies::header(name.clone(), trusted.clone()).unwrap();
         let find = |peer: [u8; 4], lines: &[&[u8]]| {
             let mut headers = HeaderMap::new();
             for line in lines {

@@ -251,7 +251,23 @@ fn a_pause_is_as_long_as_the_service_says() {
     for text in ["3601", "99999999999999999999", &long, "Fri, 31 Dec 9999 23:59:59 GMT"] {
         assert_eq!(pause(429, [(RETRY_AFTER, text)]), 3600.0, "{text}");
     }
-    for text in ["", "-5", "5 s", "1e3", "0x10", "soon"] {
+    // Not as the standard says, but as it comes: rounded up, and the longest of several.
+    assert_eq!(pause(429, [(RETRY_AFTER, "5"), (RETRY_AFTER, "20")]), 20.0);
+    assert_eq!(pause(429, [(RETRY_AFTER, "20"), (RETRY_AFTER, "5")]), 20.0);
+    assert_eq!(pause(429, [(RETRY_AFTER, "soon"), (RETRY_AFTER, "5")]), 5.0);
+    assert_eq!(pause(503, [(RETRY_AFTER, "7"), (RETRY_AFTER, date)]), 60.0);
+    for (text, seconds) in [
+        ("1.5", 2.0),
+        ("0.01", 1.0),
+        ("2.0", 2.0),
+        ("120, 60", 120.0),
+        ("60,120", 120.0),
+        ("5, soon, 1.5", 5.0),
+        (", 9", 9.0),
+    ] {
+        assert_eq!(pause(429, [(RETRY_AFTER, text)]), seconds, "{text}");
+    }
+    for text in [".5", "5.", "1.5.2", "", "-5", "5 s", "1e3", "0x10", "soon"] {
         assert_eq!(pause(429, [(RETRY_AFTER, text)]), 0.0, "{text}");
     }
 }

@@ -2,10 +2,15 @@
 
 use crate::middleware::parts::{Far, Hand, Inner, call, get, limit, ruled, send};
 use http::HeaderName;
-use ratescope::rules::{BoxFuture, Decision, Details, Fault, MemoryStore, Rules, Store};
-use ratescope::{Event, Time};
-use ratescope_tower::{Problem, RateLimit};
+use ratescope::limit::gcra::Gcra;
+use ratescope::rules::{
+    BoxFuture, Decision, Details, Fault, MemoryStore, NewRule, Observed, Rules, Store, TopKeys,
+};
+use ratescope::{Event, Policy, Time};
+use ratescope_tower::{Head, Problem, RateLimit};
+use std::borrow::Cow;
 use std::io::{self, Write};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use tokio_test::task::spawn;
@@ -139,7 +144,7 @@ fn a_long_key_is_cut() {
         let lines = told(|| {
             let rules = "domain: web\ndescriptors:\n  - {key: name, limit: 1/1m}\n";
             let limit = limit(ruled(rules), &Hand::default());
-            let limit = limit.field("name", move |_| Some(sent.clone().into()));
+            let limit = limit.field("name", move |_| Some(sent.clone().into())).shown("name");
             let mut service = limit.layer(Inner::default());
             for _ in 0..2 {
                 send(&mut service, get("/", "192.0.2.7"));
@@ -173,6 +178,81 @@ fn a_secret_is_hashed() {
         assert!(lines.len() == 1 && lines[0].contains(&key), "{key} is not in {lines:?}");
         assert!(!lines[0].contains("5ecret"), "{lines:?}");
     }
+}
+
+/// At the first such request, and once, in whatever form the limits are.
+#[test]
+fn requests_that_share_a_key_are_told() {
+    let policy = "9/1h per user & 9/1h per ip".parse::<Policy>().unwrap();
+    let nested = Rules::read("rules.yaml", "domain: web\nlimit: 9/1h per user\n").unwrap();
+    let each = Rules::new("web", [NewRule::new().each("user").limit(Gcra::per_hour(9))]).unwrap();
+    let of = |store: MemoryStore| {
+        told(|| {
+            let limit = limit(store, &Hand::default()).user(|user: &String| user.as_str());
+            let mut service = limit.layer(Inner::default());
+            for user in ["ann", "", "", "bob"] {
+                let mut request = get("/", "192.0.2.7");
+                if !user.is_empty() {
+                    request.extensions_mut().insert(user.to_owned());
+                }
+                tracing::info!("{user:?}");
+                send(&mut service, request);
+            }
+        })
+    };
+    for store in [MemoryStore::new(policy, 100), MemoryStore::new(nested, 100)] {
+        let lines = of(store);
+        assert_eq!(lines.len(), 5, "{lines:?}");
+        let line = &lines[2];
+        assert!(line.contains("all requests without this field share one count"), "{line}");
+        assert!(line.contains("field=\"user\""), "{line}");
+    }
+    assert_eq!(of(MemoryStore::new(each, 100)).len(), 4);
+}
+
+/// Neither in the log nor in the texts of keys, wherever in the request the layer takes it from.
+#[test]
+fn what_comes_from_a_header_is_hashed_unless_it_is_shown() {
+    type Limit = RateLimit<Observed<MemoryStore>, Problem, Hand>;
+    type SetUp<'a> = &'a dyn Fn(Limit) -> Limit;
+    let header = HeaderName::from_static("x-customer");
+    fn by_closure(head: Head<'_>) -> Option<Cow<'_, str>> {
+        Some(head.headers.get("x-customer")?.to_str().ok()?.into())
+    }
+    let key = |set_up: SetUp<'_>| {
+        let rules = "domain: web\ndescriptors:\n- {key: client, limit: 1/1h}\n";
+        let top = Arc::new(TopKeys::new(10));
+        let store = Observed::new(ruled(rules)).with(Arc::clone(&top) as _);
+        let lines = told(|| {
+            let mut service = set_up(limit(store, &Hand::default())).layer(Inner::default());
+            for _ in 0..2 {
+                let mut request = get("/", "192.0.2.7");
+                request.headers_mut().insert(&header, "5ecret".parse().unwrap());
+                send(&mut service, request);
+            }
+        });
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        let (_, key) = line.split_once("key=\"client=").unwrap();
+        let key = key.split_once('"').unwrap().0.to_owned();
+        let tops = top.busiest(10);
+        assert_eq!(tops.len(), 1);
+        assert_eq!(tops[0].key.subject, format!("client={key}"));
+        key
+    };
+    let hash = "#4d3b643505e6cbfc6506241becf6e513";
+    let hashed: [SetUp<'_>; 4] = [
+        &|limit| limit.header("client", HeaderName::from_static("x-customer")),
+        &|limit| limit.field("client", by_closure),
+        &|limit| limit.field_or_ip("client", by_closure),
+        &|limit| limit.key("client", |head| Ok(by_closure(head))),
+    ];
+    for set_up in hashed {
+        assert_eq!(key(set_up), hash);
+        assert_eq!(key(&|limit| set_up(limit).shown("client")), "5ecret");
+        assert_eq!(key(&|limit| set_up(limit.shown("client"))), "5ecret");
+    }
+    // The address in place of a key that is missing.
+    assert_eq!(key(&|limit| limit.field_or_ip("client", |_| None)), "192.0.2.7");
 }
 
 /// Before the first request, and once; and again after a reload.
@@ -209,7 +289,9 @@ fn rules_for_nobody_and_tiers_without_rules_are_told_at_the_start() {
 fn values_that_are_not_normal_are_told_at_the_start() {
     type Limit = RateLimit<MemoryStore, Problem, Hand>;
     let text = "domain: web\ndescriptors:\n- {key: path, value: //login, limit: 9/1m}\n\
-                - {key: host, value: API.example.org, limit: 9/1m}\n- {key: method, value: post, limit: 9/1m}\n";
+                - {key: host, value: API.example.org, limit: 9/1m}\n- {key: method, value: post, limit: 9/1m}\n\
+                - {key: ip, value: \"2001:db8::7\", limit: 9/1m}\n\
+                - {key: path, value: /login, limit: 9/1m}\n- {key: ip, value: 192.0.2.7, limit: 9/1m}\n";
     let warned = |set_up: fn(Limit) -> Limit| {
         let store = ruled(text);
         let mut at_the_start = 0;
@@ -227,12 +309,27 @@ fn values_that_are_not_normal_are_told_at_the_start() {
             field.replace(['"', '\\'], "")
         };
         assert_eq!(lines.len(), at_the_start);
-        lines.iter().map(field).collect::<Vec<_>>()
+        let checked = set_up(limit(store, &Hand::default())).peer(|_: &IpAddr| None);
+        let refused = checked.check_sources().err().map_or(Vec::new(), |error| error.values);
+        let told: Vec<String> = lines.iter().map(field).collect();
+        assert_eq!(refused.len(), told.len());
+        for (refused, told) in refused.iter().zip(&told) {
+            let (_, right) = told.split_once("normal=").unwrap();
+            assert!(
+                refused.starts_with("the rule web:")
+                    && refused.ends_with(&format!("; write {right}")),
+                "{refused}"
+            );
+        }
+        told
     };
     let path = "path value=//login normal=/login";
-    let others =
-        ["host value=API.example.org normal=api.example.org", "method value=post normal=POST"];
-    let all = [path, others[0], others[1]];
+    let others = [
+        "host value=API.example.org normal=api.example.org",
+        "method value=post normal=POST",
+        "ip value=2001:db8::7 normal=2001:db8::/64",
+    ];
+    let all = [path, others[0], others[1], others[2]];
     assert_eq!(warned(|limit| limit), all);
     assert_eq!(warned(RateLimit::refuse_doubtful_paths), all);
     assert_eq!(warned(RateLimit::keep_slashes), others);

@@ -71,10 +71,10 @@ pub(crate) fn hold(data: &[u8]) {
         proxies.client(PEER, &headers)
     };
     let client = client(&nodes, &trusted);
-    let forwarded = Proxies::forwarded(trusted.clone());
+    let forwarded = Proxies::forwarded(trusted.clone()).expect("they are internal");
     assert_eq!(found(forwarded, "forwarded", &lines), client, "{lines:?}");
     let plain = [plain];
-    let x_forwarded_for = Proxies::x_forwarded_for(trusted);
+    let x_forwarded_for = Proxies::x_forwarded_for(trusted).expect("they are internal");
     assert_eq!(found(x_forwarded_for, "x-forwarded-for", &plain), client, "{plain:?}");
 }
 
