@@ -117,6 +117,9 @@ async fn serve(
         args.tls()?;
         return until_closed(check(&service));
     }
+    if let Some(remark) = proxies.remark() {
+        warn(remark);
+    }
     if !has_secret {
         note_secrets(&service, &args.field);
     }

@@ -227,7 +227,7 @@ fn proxies_are_counted() {
 #[test]
 fn a_proxy_asks_by_the_names_of_envoy() {
     for name in ["remote_address", "masked_remote_address"] {
-        let program = Program::of(&BY_IP.replace("ip", name), &[]);
+        let program = Program::of(&BY_IP.replace("key: ip", &format!("key: {name}")), &[]);
         let auth = |ip: &str| get(program.http, "/auth", &format!("x-forwarded-for: {ip}\r\n")).0;
         let codes = ["198.51.100.1", "198.51.100.2", "198.51.100.1", "2001:db8::1", "2001:db8::2"]
             .map(auth);

@@ -76,7 +76,10 @@ async fn ask_in_all_ways(program: &Program) {
 #[cfg(unix)]
 #[tokio::test]
 async fn who_was_refused_is_told_whichever_way_it_came() {
-    let program = Program::of(RULES, &["--log", "json", "--field", "user=x-user"]);
+    let program = Program::of(
+        RULES,
+        &["--log", "json", "--field", "user=x-user", "--field", "x-api-key=x-api-key"],
+    );
     ask_in_all_ways(&program).await;
     let log = program.ended();
     assert!(!log.contains("5ecret"), "{log}");
@@ -100,7 +103,16 @@ async fn who_was_refused_is_told_whichever_way_it_came() {
 #[cfg(unix)]
 #[tokio::test]
 async fn the_level_of_the_log() {
-    let args = ["--log", "json", "--field", "user=x-user", "--log-level", "error"];
+    let args = [
+        "--log",
+        "json",
+        "--field",
+        "user=x-user",
+        "--field",
+        "x-api-key=x-api-key",
+        "--log-level",
+        "error",
+    ];
     let program = Program::of(RULES, &args);
     ask_in_all_ways(&program).await;
     assert_eq!(program.ended(), "");

@@ -42,7 +42,7 @@ async fn ask_in_all_ways(program: &Program) {
 
 #[tokio::test]
 async fn counters_are_there_from_the_start() {
-    let program = Program::of(RULES, &[]);
+    let program = Program::of(RULES, &["--field", "user=x-user"]);
     let start = metrics(&program);
     let rule = "domain=\"web\",rule=\"web:user\",key1=\"user\"";
     for line in [
@@ -147,7 +147,7 @@ fn matchers(text: &str) -> BTreeSet<String> {
 async fn alerts_and_dashboard_are_of_metrics_that_there_are() {
     // The histogram of the store is there with a store only.
     let Some(redis) = Server::start(&[]) else { return };
-    let program = Program::of(RULES, &["--store", &redis.url()]);
+    let program = Program::of(RULES, &["--store", &redis.url(), "--field", "user=x-user"]);
     ask_in_all_ways(&program).await;
     let metrics = metrics(&program);
     let known: BTreeSet<&str> = metrics
