@@ -117,7 +117,7 @@ async fn serve(
         args.tls()?;
         return until_closed(check(&service));
     }
-    if let Some(remark) = proxies.remark() {
+    if let Some(remark) = http_settings.proxies.remark() {
         warn(remark);
     }
     if !has_secret {

@@ -11,8 +11,8 @@ local number = floor(now / period)
 -- With a state of the next window, the event counts in that window. A state of a later window means that the clock was
 -- set back: the state moves to this window and is written, even if the event is refused.
 if before == number + 1 then number = before end
-local moved = before ~= number and content > 0
 if before < number then content = 0 end
+local moved = before ~= number and content > 0
 local passes, level, extra = content + w <= most, (content + w) / 1000000, 0
 
 --- keep

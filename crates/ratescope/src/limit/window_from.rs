@@ -199,11 +199,14 @@ impl Limiter for WindowFrom {
     fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
         let Some(amount) = amount(cost) else { return };
         let mut next = self.roll(state, now);
-        if allowed {
+        if allowed && amount > 0 {
             next.counted = next.counted.saturating_add(amount);
+            *state = next;
+        } else if next.counted > 0 {
+            // Only a clock that was set back moves what was counted. What a window counted that is over stays, since
+            // the clock may be set back to it.
+            *state = next;
         }
-        // With nothing counted, the window does not matter.
-        *state = if next.counted == 0 { self.initial() } else { next };
     }
 
     fn undo(&self, state: &mut State, at: Time, _now: Time, cost: f64) -> bool {

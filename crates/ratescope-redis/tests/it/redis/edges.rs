@@ -1,7 +1,7 @@
 //! Redis decides as memory does at the ends of the domain that `ratescope::limit::in_f64` derives, where f64
 //! is only just exact; also when two limiters of one shape take turns on the same state.
 
-use super::equal::{assert_near, both_of, events};
+use super::equal::{assert_near, assert_same, both, both_of, events};
 use super::random::{KINDS, case, magnitude};
 use super::server::Server;
 use super::{check, open, patient, rules};
@@ -266,6 +266,40 @@ mod decide_alike {
     #[tokio::test]
     async fn sliding_logs() {
         assert_alike(&KINDS[8..=8]).await;
+    }
+}
+
+/// Whatever the rounding of the host's clock.
+#[tokio::test]
+async fn a_new_bucket_of_envoy_is_full() {
+    let Some(server) = Server::start(&[]) else { return };
+    let text = "envoy 7/1m burst 1 per user";
+    let (store, memory) =
+        (open(&server.url(), rules(text), patient("new:")), MemoryStore::new(rules(text), 1000));
+    for i in 0..200_i64 {
+        let time = Time::from_micros(1_700_000_000_000_000 + i * 7_123_456_789);
+        let user = i.to_string();
+        let fields = [("user", user.as_str())];
+        for passes in [true, false] {
+            let theirs = check(&store, time, 1.0, &fields, Details::ALL).await;
+            let ours = check(&memory, time, 1.0, &fields, Details::ALL).await;
+            assert_eq!(theirs.is_allowed(), passes, "at {time}");
+            assert_same(|| format!("at {time}"), &theirs, &ours);
+        }
+    }
+}
+
+/// A window from the first event, with numbers on Redis' side of a clock that jumps.
+#[tokio::test]
+async fn windows_begin_alike() {
+    let Some(server) = Server::start(&[]) else { return };
+    for (i, from) in ["first", "20s", "00:00+00:30"].into_iter().enumerate() {
+        let text = &format!("fixed-window 3/1h from {from} per user");
+        let store = open(&server.url(), rules(text), patient(&format!("from{i}:")));
+        let minutes = [0, 5, 59, 60, 61, 62, 63, 64, 200, 190, 70, 30, -600, -590, -541, -539, 500];
+        let at = |minute: &i64| Time::from_micros((1_000_000_000 + minute * 60) * 1_000_000);
+        let events: Vec<_> = minutes.iter().map(|minute| (at(minute), 1.0)).collect();
+        both(text, &store, &events).await;
     }
 }
 

@@ -75,3 +75,19 @@ fn a_clock_that_is_set_back() {
         assert!(limiter.check(&mut state, at(-500).after(wait), 1.0).is_allowed(), "{text}");
     }
 }
+
+/// Nor may whoever sends at the edge of a clock that jumps make room.
+#[test]
+fn an_event_that_is_not_counted_forgets_nothing() {
+    let at = |minute: i64| Time::from_micros(1000 * DAY + minute * HOUR / 60);
+    for text in ["fixed-window 2/1h", "fixed-window 2/1h from 20m", "fixed-window 2/1h from first"]
+    {
+        let limiter = limiter(text);
+        let mut state = limiter.initial();
+        assert!(limiter.check(&mut state, at(25), 2.0).is_allowed(), "{text}");
+        assert!(limiter.check(&mut state, at(130), 0.0).is_allowed(), "{text}");
+        assert!(!limiter.check(&mut state, at(130), 3.0).is_allowed(), "{text}");
+        assert!(!limiter.check(&mut state, at(30), 1.0).is_allowed(), "{text}");
+        assert!(limiter.check(&mut state, at(130), 1.0).is_allowed(), "{text}");
+    }
+}
