@@ -110,12 +110,12 @@ const JOINED: usize = 60;
 
 fn test(text: &str, depth: usize) -> Option<Test> {
     let text = text.trim();
-    let joins: [(&str, fn(Vec<Test>) -> Test); 2] = [(" or ", Test::any), (" and ", Test::all)];
-    for (word, join) in joins {
+    for word in [" or ", " and "] {
         let parts = split(text, word);
         if parts.len() > 1 && parts.len() <= JOINED && depth < DEEP {
             let tests = parts.into_iter().map(|part| test(part, depth + 1));
-            return tests.collect::<Option<Vec<_>>>().map(join);
+            let tests = tests.collect::<Option<Vec<_>>>()?;
+            return Some(if word == " or " { Test::any(tests) } else { Test::all(tests) });
         }
     }
     if depth >= DEEP {

@@ -863,9 +863,11 @@ fn real_address(notes: &mut Notes) -> String {
 
 /// The address of a client, or its network.
 fn src(addresses: Addresses) -> String {
-    match addresses.has_networks() {
-        false => "src".to_owned(),
-        true => format!("src,ipmask({},{})", addresses.ipv4_prefix, addresses.ipv6_prefix),
+    let Addresses { ipv4_prefix, ipv6_prefix, .. } = addresses;
+    if addresses.has_networks() {
+        format!("src,ipmask({ipv4_prefix},{ipv6_prefix})")
+    } else {
+        "src".to_owned()
     }
 }
 

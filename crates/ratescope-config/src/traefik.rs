@@ -242,11 +242,14 @@ impl<'a> Rule<'a> {
 
     fn one(&mut self) -> Option<Test> {
         self.depth += 1;
-        let test = match self.depth > DEEPEST {
-            true => None,
-            false if self.takes("!") => self.one().map(Test::not),
-            false if self.takes("(") => self.any().filter(|_| self.takes(")")),
-            false => self.call(),
+        let test = if self.depth > DEEPEST {
+            None
+        } else if self.takes("!") {
+            self.one().map(Test::not)
+        } else if self.takes("(") {
+            self.any().filter(|_| self.takes(")"))
+        } else {
+            self.call()
         };
         self.depth -= 1;
         test

@@ -132,11 +132,12 @@ impl Today {
     fn says_of_addresses(&self, found: &Found, tried: &Tried, log: &Imported) -> String {
         let server = self.target().title();
         let bits = found.addresses.ipv4_prefix;
-        let ipv4 = match found.is_by_address() && bits < 32 {
-            true => format!(
+        let ipv4 = if found.is_by_address() && bits < 32 {
+            format!(
                 " {server} counts IPv4 addresses by their first {bits} bits, and so it was tried."
-            ),
-            false => String::new(),
+            )
+        } else {
+            String::new()
         };
         let bits = found.addresses.ipv6_prefix;
         let Some(of) = log.ipv6_prefix().filter(|of| found.is_by_address() && *of != bits) else {

@@ -1,8 +1,8 @@
 //! The limits that a server has, read from its configuration.
 
 mod beside;
+mod given;
 mod only;
-mod read;
 mod refused;
 mod refused_there;
 mod scopes;
