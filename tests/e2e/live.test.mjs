@@ -359,7 +359,7 @@ pageTest('a look back stays while messages come, and little is said of them', { 
 
 pageTest('where there is no service there is an example, and no error', async ({ page, open }) => {
   await open('/live.html');
-  await until(page, () => document.querySelector('#state').textContent === 'The service does not answer: No service here. Trying again …');
+  await until(page, () => document.querySelector('#state').textContent === 'No service here. Trying again …');
   await page.waitForFunction(() => document.querySelector('#example .light').complete);
   assert(await page.locator('#example .light').isVisible());
   for (const id of ['graph', 'answers']) assert(await page.locator(`#${id}`).isHidden(), id);
