@@ -8,7 +8,6 @@
 //! is done once on a short log.
 
 use memchr::memchr_iter;
-use ratescope::event::Fields;
 use ratescope::{Span, Time};
 use ratescope_lab::traffic::sample::{Sample, Style};
 use ratescope_log::{HELD, Options, Order, Reader, Record, SLACK, Spread, recognize};

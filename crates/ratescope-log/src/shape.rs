@@ -19,6 +19,9 @@ use ratescope::text::ParseError;
 use ratescope::time::Span;
 use std::sync::Arc;
 
+type GuessLine = fn(&mut FirstLine<'_>) -> Result<Vec<Guess>, Reason>;
+type ReadHeader = fn(&str, &Options) -> Result<LogShape, Reason>;
+
 /// A row of the table of formats.
 #[derive(Debug)]
 pub(super) struct FormatRow {
@@ -34,9 +37,9 @@ pub(super) struct FormatRow {
     /// The order of the lines is that of the events, whatever their times.
     pub(super) is_in_order: bool,
     /// How a line can be read, the likeliest form first.
-    pub(super) guess: fn(&mut FirstLine<'_>) -> Result<Vec<Guess>, Reason>,
+    pub(super) guess: GuessLine,
     /// The shape of a log whose first line is a header; `None` if any line may come first.
-    pub(super) header: Option<fn(&str, &Options) -> Result<LogShape, Reason>>,
+    pub(super) header: Option<ReadHeader>,
     /// How each of the lines can be read if all of them decide together, as about the order of their columns.
     pub(super) guess_all: fn(&[Inside], &Options) -> Vec<Guess>,
 }
@@ -46,7 +49,7 @@ impl FormatRow {
     pub(super) const fn new(
         format: Format,
         nouns: &'static [&'static str],
-        guess: fn(&mut FirstLine<'_>) -> Result<Vec<Guess>, Reason>,
+        guess: GuessLine,
     ) -> Self {
         FormatRow {
             format,

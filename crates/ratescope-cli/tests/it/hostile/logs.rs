@@ -1,7 +1,6 @@
 //! Logs in every format.
 
 use crate::hostile::growth::{Parser, are_linear, repeat};
-use ratescope::event::Fields;
 use ratescope_log::{Format, Log, Options, Reader, recognize};
 use std::io::Read;
 

@@ -1,6 +1,5 @@
 //! Promises that hold for any input, however broken: for the tests and the fuzzer.
 
-use ratescope::event::Fields;
 use ratescope_log::{
     Counts, Format, Layout, Log, LogShape, Options, Piece, Pieces, Reader, Record, recognize,
 };

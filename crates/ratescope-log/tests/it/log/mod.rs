@@ -26,7 +26,6 @@ mod wrappers;
 use crate::doubling;
 use crate::seeds;
 use crate::table;
-use ratescope::event::Fields;
 use ratescope_log::{Counts, Format, LogShape, Options, Reader, recognize};
 
 /// An event: its time in microseconds, its cost, and the fields that were asked for, empty if there

@@ -1,7 +1,6 @@
 //! Logs that real servers wrote, in `real`: events, clients and times are compared with those that
 //! independent readers found.
 
-use ratescope::event::Fields;
 use ratescope_log::{Log, Options, Record, Year, unpack};
 use std::collections::BTreeMap;
 use std::fs::{self, File};

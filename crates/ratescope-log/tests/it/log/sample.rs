@@ -1,7 +1,6 @@
 //! Made-up logs: written in any format, they are read as the entries that they were made of.
 
 use super::{Read, read};
-use ratescope::event::Fields;
 use ratescope::{Span, Time};
 use ratescope_lab::traffic::sample::{Entry, Sample, Style};
 use ratescope_log::{Format, Options, Reader, Record, Year};

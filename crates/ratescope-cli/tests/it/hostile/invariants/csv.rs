@@ -1,6 +1,5 @@
 //! Lines of CSV.
 
-use ratescope::event::Fields;
 use ratescope_log::{Format, Options, Reader, recognize};
 
 /// The fields of a line are separated by zeros. Panics unless a line as the csv crate writes it has
