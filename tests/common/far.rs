@@ -5,9 +5,8 @@
 use core::future::poll_fn;
 use core::task::Poll;
 use core::time::Duration;
-use ratescope::Event;
 use ratescope::rules::{
-    BoxFuture, Decision, Details, Fault, MemoryStore, Rules, RulesError, Store,
+    BoxFuture, Decision, Decisions, Details, Fault, MemoryStore, Part, Rules, Store,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,67 +48,33 @@ impl Store for Far {
         self.ruled.rules()
     }
 
-    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Decision> {
-        if self.sleeps { self.ruled.check_now(event, details) } else { None }
+    fn decide_now(&self, parts: &[Part<'_>], details: Details) -> Option<Decisions> {
+        let settles = parts.iter().any(|part| part.intent.is_settle());
+        if self.sleeps && !settles { self.ruled.decide_now(parts, details) } else { None }
     }
 
-    fn check_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        details: Details,
-    ) -> BoxFuture<'a, Decision> {
+    fn decide<'a>(&'a self, parts: &'a [Part<'a>], details: Details) -> BoxFuture<'a, Decisions> {
         Box::pin(async move {
-            self.asked.fetch_add(1, Ordering::SeqCst);
-            let mut answer = Store::check_async(&self.ruled, event, details).await;
-            pending(self.polls).await;
-            answer.fault.clone_from(&self.fault);
-            answer
-        })
-    }
-
-    fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision> {
-        Box::pin(async move {
-            let mut answer = Store::peek_async(&self.ruled, event, details).await;
-            pending(self.polls).await;
-            if self.fault.is_some() {
-                (answer.retry_after, answer.fault) = (None, self.fault.clone());
-            }
-            answer
-        })
-    }
-
-    fn with_rules(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
-        Ok(Arc::new(Far { ruled: self.ruled.with_limits(rules)?, ..self.clone() }))
-    }
-
-    fn charge_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        passed: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<(), Fault>> {
-        Box::pin(async move {
-            if self.sleeps {
+            let counts = parts.iter().any(|part| part.intent.is_count());
+            let settles = parts.iter().any(|part| part.intent.is_settle());
+            if settles && self.sleeps {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
-            let charged = Store::charge_async(&self.ruled, event, passed).await;
-            pending(self.polls).await;
-            charged?;
-            self.fault.clone().map_or(Ok(()), Err)
-        })
-    }
-
-    fn give_back_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        passed: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<bool, Fault>> {
-        Box::pin(async move {
-            if self.sleeps {
-                tokio::time::sleep(Duration::from_secs(1)).await;
+            if counts {
+                self.asked.fetch_add(1, Ordering::SeqCst);
             }
-            let given_back = self.ruled.give_back(event, passed);
+            let decisions = self.ruled.decide(parts, details).await;
             pending(self.polls).await;
-            self.fault.clone().map_or(Ok(given_back), Err)
+            let with_fault = |mut decision: Decision| {
+                if let Some(fault) = &self.fault {
+                    decision.fault = Some(fault.clone());
+                    if !counts {
+                        decision.retry_after = None;
+                    }
+                }
+                decision
+            };
+            decisions.into_iter().map(with_fault).collect()
         })
     }
 }

@@ -6,7 +6,7 @@ pub mod checksum;
 use super::earrrl;
 use checksum::Checksum;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::{Event, KeyedPolicy, Limiter, Policy, Time};
+use ratescope::{Event, Limiter, MemoryStore, Policy, Time};
 
 /// The limiters and the policy of each line of `limiters.txt`, and their decisions about the same 2,000
 /// events: how many they allow, and a checksum of every number in every outcome and answer. A new limiter
@@ -33,12 +33,12 @@ fn limiter(limiter: &AnyLimiter) -> String {
 }
 
 fn policy(policy: Policy) -> String {
-    let store = KeyedPolicy::new(policy, 1);
+    let store = MemoryStore::new(policy, 1);
     decide(|sum, time, cost| {
         let event = Event { time, cost, fields: &() };
         let verdict = store.check(&event);
-        sum.outcome(verdict.outcome, || store.retry_after(&event));
-        sum.add(verdict.by as u64);
+        sum.outcome(verdict.outcome().unwrap(), || store.retry_after(&event));
+        sum.add(verdict.decided_by().unwrap().at as u64);
         verdict.is_allowed()
     })
 }

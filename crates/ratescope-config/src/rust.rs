@@ -68,13 +68,13 @@ pub(crate) fn write(policy: &Policy) -> String {
         ),
     };
     format!(
-        "use ratescope::{{Event, KeyedPolicy, ParseError, Time}};\n\n\
+        "use ratescope::{{Event, MemoryStore, ParseError, Policy, Time}};\n\n\
          pub const LIMITS: &str = \"{policy}\";\n\n\
          /// The limits at work, for up to 100,000 keys of each.\n\
-         pub fn limits() -> Result<KeyedPolicy, ParseError> {{\n    \
-         Ok(KeyedPolicy::new(LIMITS.parse()?, 100_000))\n}}\n\n\
+         pub fn limits() -> Result<MemoryStore, ParseError> {{\n    \
+         Ok(MemoryStore::new(LIMITS.parse::<Policy>()?, 100_000))\n}}\n\n\
          /// Whether an event passes{about}\n\
-         pub fn passes(limits: &KeyedPolicy, time: Time{argument}) -> bool {{\n{fields}    \
+         pub fn passes(limits: &MemoryStore, time: Time{argument}) -> bool {{\n{fields}    \
          limits.check(&Event {{ time, cost: 1.0, fields: {event} }}).is_allowed()\n}}\n"
     )
 }

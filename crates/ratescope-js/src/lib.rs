@@ -14,8 +14,10 @@ use ratescope::event::{Event, Fields};
 use ratescope::limit::Limiter as _;
 use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::outcome::{self, Retry};
-use ratescope::policy;
+use ratescope::policy::Policy;
+use ratescope::rules::{self, MemoryStore};
 use ratescope::store;
+use ratescope::text::BadNumber;
 use ratescope::time::{Span, Time};
 use wasm_bindgen::prelude::*;
 
@@ -124,7 +126,10 @@ impl Limiter {
 
 /// One or several limits, and the states of their keys.
 #[wasm_bindgen]
-pub struct Store(store::KeyedPolicy);
+pub struct Store {
+    policy: Policy,
+    store: MemoryStore,
+}
 
 #[wasm_bindgen]
 impl Store {
@@ -136,7 +141,7 @@ impl Store {
         #[wasm_bindgen(unchecked_param_type = "string")] policy: &JsValue,
         capacity: Option<f64>,
     ) -> Result<Store, JsError> {
-        let policy = string(policy, "a policy")?.parse()?;
+        let policy: Policy = string(policy, "a policy")?.parse()?;
         let capacity = capacity.unwrap_or(100_000.0);
         // With `usize` in the signature, -1 would become 4,294,967,295, and 2^32 would become 0.
         if capacity != f64::from(capacity as u32) {
@@ -147,42 +152,50 @@ impl Store {
             let word = |high: &u32, low: &u32| u64::from(*high) << 32 | u64::from(*low);
             store::Secret::seed([word(a, b), word(c, d)]);
         }
-        Ok(Store(store::KeyedPolicy::new(policy, capacity as usize)))
+        let store = MemoryStore::new(policy.clone(), capacity as usize);
+        Ok(Store { policy, store })
     }
 
     /// Decides about an event with these fields, such as `{ user, ip }`, at `now`, and counts it in all
     /// limits or in none.
     pub fn check(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<Decision, JsValue> {
-        Ok(self.answer(self.decide(fields, now, cost, |event| self.0.check(event))?))
+        Ok(self.answer(self.decide(fields, now, cost, |event| self.store.check(event))?))
     }
 
     /// Answers as `check` would, and counts nothing.
     pub fn peek(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<Decision, JsValue> {
-        Ok(self.answer(self.decide(fields, now, cost, |event| self.0.peek(event))?))
+        Ok(self.answer(self.decide(fields, now, cost, |event| self.store.peek(event))?))
     }
 
     /// Counts an event that passed, at a cost that is known only afterwards.
     pub fn charge(&self, fields: &Named, now: f64, cost: f64) -> Result<(), JsValue> {
-        let charged = self.decide(fields, now, Some(cost), |event| self.0.charge(event))?;
+        let settle = |event: &Event<'_>| {
+            if cost >= 0.0 {
+                self.store.settle(event, event.time, None)
+            } else {
+                Err(BadNumber { what: "a cost", given: cost, want: "0 or more" })
+            }
+        };
+        let charged = self.decide(fields, now, Some(cost), settle)?;
         Ok(charged.map_err(JsError::from)?)
     }
 
     /// The milliseconds until the event would pass; `Infinity` if it never will.
     #[wasm_bindgen(js_name = retryAfter)]
     pub fn retry_after(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<f64, JsValue> {
-        Ok(milliseconds(self.decide(fields, now, cost, |event| self.0.retry_after(event))?))
+        Ok(milliseconds(self.decide(fields, now, cost, |event| self.store.retry_after(event))?))
     }
 
     /// How many keys are remembered.
     #[wasm_bindgen(getter)]
     pub fn size(&self) -> usize {
-        self.0.len()
+        self.store.len()
     }
 
     /// The policy, as the constructor reads it.
     #[wasm_bindgen(js_name = toString)]
     pub fn text(&self) -> String {
-        self.0.policy().to_string()
+        self.policy.to_string()
     }
 
     fn decide<T>(
@@ -192,7 +205,7 @@ impl Store {
         cost: Option<f64>,
         ask: impl FnOnce(&Event<'_>) -> T,
     ) -> Result<T, JsValue> {
-        let names = self.0.policy().fields();
+        let names = self.policy.fields();
         let found = names
             .filter_map(|name| Some(field(fields, name).transpose()?.map(|text| (name, text))));
         let found: Vec<(&str, String)> = found.collect::<Result<_, _>>()?;
@@ -200,11 +213,12 @@ impl Store {
         Ok(ask(&Event { time: time(now)?, cost: cost.unwrap_or(1.0), fields }))
     }
 
-    fn answer(&self, answer: policy::PolicyOutcome) -> Decision {
-        let by = self.0.policy().limits().get(answer.by).map(ToString::to_string);
-        let outcome::Outcome { level, limit, .. } = answer.outcome;
-        let wait = wait(answer.outcome);
-        self::decision(answer.is_allowed(), wait, level, limit, by.as_deref().unwrap_or_default())
+    fn answer(&self, answer: rules::Decision) -> Decision {
+        let by = answer.decided_by().map(|one| one.limit.to_string());
+        let outcome = answer.outcome().unwrap_or(outcome::Outcome::new(true, 0.0, 0.0));
+        let outcome::Outcome { level, limit, .. } = outcome;
+        let by = by.as_deref().unwrap_or_default();
+        self::decision(answer.is_allowed(), wait(outcome), level, limit, by)
     }
 }
 

@@ -13,7 +13,7 @@ use history::{Column, Grain, History};
 use ratescope::event::Event;
 use ratescope::outcome::{Outcome, Retry};
 use ratescope::policy::Policy;
-use ratescope::store::KeyedPolicy;
+use ratescope::rules::MemoryStore;
 use ratescope::time::{Span, Time};
 
 /// The most keys of a limit in a lane: more than the users of a script.
@@ -23,7 +23,8 @@ const KEYS: usize = 64;
 #[derive(Debug)]
 pub struct Lane {
     template: Template,
-    store: KeyedPolicy,
+    policy: Policy,
+    store: MemoryStore,
     allowed: u64,
     refused: u64,
     waits: Waits,
@@ -39,6 +40,7 @@ impl Clone for Lane {
     fn clone(&self) -> Self {
         Lane {
             template: self.template.clone(),
+            policy: self.policy.clone(),
             store: self.store.fork(),
             waits: self.waits.clone(),
             history: self.history.clone(),
@@ -47,33 +49,41 @@ impl Clone for Lane {
     }
 }
 
+/// The outcome of no limit; a policy has at least one.
+const NO_LIMIT: Outcome = Outcome::new(true, 0.0, 0.0);
+
+fn tightest(store: &MemoryStore, now: Time) -> Outcome {
+    store.tightest(now).unwrap_or(NO_LIMIT)
+}
+
 impl Lane {
     /// A lane that begins at `now` without states, after `sent` events of the run.
     pub(crate) fn new(template: Template, policy: Policy, now: Time, sent: u64) -> Self {
-        let store = KeyedPolicy::new(policy, KEYS);
-        let history = History::new(Grain::default(), now, store.tightest(now), 0, sent);
+        let store = MemoryStore::new(policy.clone(), KEYS);
+        let history = History::new(Grain::default(), now, tightest(&store, now), 0, sent);
         let asked = (1.0, Span::ZERO);
         let allowed = 0;
         let refused = 0;
         let waits = Waits::default();
-        Lane { template, store, allowed, refused, waits, history, asked, changed: true }
+        Lane { template, policy, store, allowed, refused, waits, history, asked, changed: true }
     }
 
     /// A copy of the lane, with a new history of another grain that begins at `now`.
     pub(crate) fn with_new_history(&self, now: Time, sent: u64, grain: Grain) -> Self {
         let template = self.template.clone();
+        let policy = self.policy.clone();
         let store = self.store.fork();
-        let history = History::new(grain, now, store.tightest(now), self.allowed, sent);
+        let history = History::new(grain, now, tightest(&store, now), self.allowed, sent);
         let allowed = self.allowed;
         let refused = self.refused;
         let asked = self.asked;
         let waits = self.waits.clone();
-        Lane { template, store, allowed, refused, waits, history, asked, changed: true }
+        Lane { template, policy, store, allowed, refused, waits, history, asked, changed: true }
     }
 
     /// Tells whether this lane has this template and this policy.
     pub(crate) fn is(&self, template: &Template, policy: &Policy) -> bool {
-        self.template == *template && self.store.policy() == policy
+        self.template == *template && self.policy == *policy
     }
 
     /// Sets the cost for [`retry_after`](Self::retry_after), and the period for [`max_admitted`](Self::max_admitted).
@@ -86,13 +96,13 @@ impl Lane {
     /// events of the run, including this one.
     #[inline]
     pub(crate) fn event(&mut self, event: &Event<'_>, sender: usize, sent: u64) -> Outcome {
-        let outcome = self.store.check(event).outcome;
+        let outcome = self.store.check(event).outcome().unwrap_or(NO_LIMIT);
         let passes = outcome.is_allowed();
         self.allowed += u64::from(passes);
         self.refused += u64::from(!passes);
         self.waits.event(sender, event.time, passes);
         self.changed = true;
-        self.history.event(event.time, outcome, self.store.tightest(event.time), sent);
+        self.history.event(event.time, outcome, tightest(&self.store, event.time), sent);
         outcome
     }
 
@@ -110,7 +120,7 @@ impl Lane {
         self.changed = false;
         // Zero stands for "at once"; since when an event would have been allowed does not matter.
         let again = if again <= last { Time::ZERO } else { again };
-        self.history.close(self.store.tightest(last), again);
+        self.history.close(tightest(&self.store, last), again);
     }
 
     /// The text from which the lane was made.
@@ -121,7 +131,7 @@ impl Lane {
     /// The policy of the template. Its text has every optional word, as in `token-bucket 10/10s burst 10 per user &
     /// fixed-window 10/10s per ip`.
     pub fn policy(&self) -> &Policy {
-        self.store.policy()
+        &self.policy
     }
 
     /// The limiters of the policy, without their keys.
@@ -154,7 +164,7 @@ impl Lane {
     /// The level and the limit at `now`, which is not before the last event. With several limits or users,
     /// these are the level and the limit with the highest ratio.
     pub fn level(&self, now: Time) -> (f64, f64) {
-        let Outcome { level, limit, .. } = self.store.tightest(now);
+        let Outcome { level, limit, .. } = tightest(&self.store, now);
         (level, limit)
     }
 

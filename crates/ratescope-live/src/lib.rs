@@ -5,7 +5,7 @@
 //! * [`Routes`] serve the page Live to those who may see it, as `ratescope run` does.
 //!
 //! ```
-//! use ratescope::rules::{Details, MemoryStore, Rules, Store};
+//! use ratescope::rules::{Details, MemoryStore, Part, Rules, Store};
 //! use ratescope::{Event, Time};
 //! use ratescope_live::{Probe, Wanted};
 //! use std::sync::Arc;
@@ -17,7 +17,7 @@
 //! let mut viewer = probe.look(&Wanted::default(), Time::ZERO).ok_or("too many look")?;
 //! for _ in 0..3 {
 //!     let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
-//!     let _ = store.check_now(&event, Details::default());
+//!     let _ = store.decide_now(&[Part::count(&event)], Details::default());
 //! }
 //! // One of the three events was allowed, two were refused, and no shadow would have refused any.
 //! let news = viewer.next(Time::from_secs(1.0)?);

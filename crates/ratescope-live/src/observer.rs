@@ -30,8 +30,7 @@ impl Observer for ProbeObserver {
     }
 
     fn decided(&self, event: &Event<'_>, decision: &Decision) {
-        // A customer's own limits count with the usual ones.
-        self.taps(decision.rules().usual()).count(decision, event);
+        self.taps(decision.rules()).count(decision, event);
     }
 }
 

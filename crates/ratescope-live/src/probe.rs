@@ -272,8 +272,8 @@ impl Taps {
         self.probe.turn(event.time);
         for answers in decision.by_rule() {
             let Some((rule, series)) = answers.first().and_then(|answer| {
-                let tap = self.rules.get(answer.place.rule)?.as_ref()?;
-                Some((decision.rules().rules().get(answer.place.rule)?, &tap.series))
+                let tap = self.rules.get(answer.rule)?.as_ref()?;
+                Some((decision.rules().rules().get(answer.rule)?, &tap.series))
             }) else {
                 continue;
             };
@@ -295,7 +295,9 @@ impl Taps {
         // The keys are hashed before the lock is taken, so that threads contend less.
         let mut keys = SmallVec::<[Counted<'_>; 4]>::new();
         for one in decision.outcomes() {
-            let Some(Some(tap)) = self.rules.get(one.place.rule) else { continue };
+            let rule =
+                decision.rules().plan().get(one.at).map_or(usize::MAX, |planned| planned.rule);
+            let Some(Some(tap)) = self.rules.get(rule) else { continue };
             let of_limit = |kind: &&Arc<Kind>| kind.per == one.limit.per;
             let Some(kind) = tap.kinds.iter().find(of_limit) else { continue };
             let refused = !one.outcome.is_allowed();

@@ -222,7 +222,8 @@ impl Routes {
         let is_bearer = scheme.eq_ignore_ascii_case(b"Bearer ");
         // All are compared, so that the time tells nothing.
         let known = self.tokens.iter().filter(|[_, token]| is_same(given, token.as_bytes()));
-        known.last().map(|[name, _]| &**name).filter(|_| is_bearer)
+        let name = known.fold(None, |_, [name, _]| Some(&**name));
+        name.filter(|_| is_bearer)
     }
 }
 

@@ -18,7 +18,7 @@ pub struct Counts {
     pub events: u64,
     /// Events that the filter dropped.
     pub filtered: u64,
-    /// Events without any field of the key, such as an address; with [`only_keyed`](Options::only_keyed) they
+    /// Events without any field of the key, such as an address; with [`only_keyed`](crate::Options::only_keyed) they
     /// are left out.
     pub keyless: u64,
     /// Lines that are not events, such as a delivery in a mail log, or the header of CSV.

@@ -7,11 +7,11 @@
 
 use super::link::{Link, within_a_runtime};
 use super::options::TimeSource;
-use super::plan::{self, Op, Question};
+use super::plan::{self, Does, Op, Question};
 use super::reply::{self, Reply};
 use super::slots::slot;
 use ratescope::limit::Limiter;
-use ratescope::rules::{Fault, Intent};
+use ratescope::rules::{Details, Fault};
 use ratescope::time::Time;
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -23,7 +23,7 @@ pub(super) struct Request {
     pub(super) link: Arc<Link>,
     pub(super) questions: Vec<Question>,
     pub(super) op: Op,
-    pub(super) with_states: bool,
+    pub(super) details: Details,
     pub(super) clock: TimeSource,
     pub(super) now: Time,
 }
@@ -52,12 +52,12 @@ impl Request {
 
     /// In one call.
     async fn together(mut self, until: Instant) -> Result<Decided, Fault> {
-        let Request { link, questions, op, with_states, clock, now } = &mut self;
-        let Some(call) = plan::call(questions, *op, *with_states, *clock, *now) else {
-            let replies = questions.iter().map(|_| Reply::nothing()).collect();
+        let Request { link, questions, op, details, clock, now } = &mut self;
+        let Some(call) = plan::call(questions, *op, *details, *clock, *now) else {
+            let replies = questions.iter().map(|_| Reply::nothing(*now)).collect();
             return Ok((self.questions, replies));
         };
-        let read = |bytes: &[u8]| reply::read(questions, &call, *with_states, bytes);
+        let read = |bytes: &[u8]| reply::read(questions, &call, bytes);
         let replies = link.run(&call, until, read).await?;
         Ok((self.questions, replies))
     }
@@ -80,23 +80,23 @@ impl Request {
     }
 
     /// A request with the questions `which` for whose intent `of` is true; `None` without such questions.
-    fn part(&self, which: &[usize], of: impl Fn(Intent) -> bool, op: Op) -> Option<Request> {
+    fn part(&self, which: &[usize], of: impl Fn(Does) -> bool, op: Op) -> Option<Request> {
         let chosen = which.iter().filter_map(|q| self.questions.get(*q));
         let questions: Vec<Question> =
-            chosen.filter(|question| of(question.intent)).cloned().collect();
+            chosen.filter(|question| of(question.does)).cloned().collect();
         let link = Arc::clone(&self.link);
-        let Request { with_states, clock, now, .. } = *self;
+        let Request { mut details, clock, now, .. } = *self;
         // The least left says which slot counts first.
-        let with_states = with_states || op == Op::Peek;
-        let part = Request { link, questions, op, with_states, clock, now };
+        details.retry |= op == Op::Peek;
+        let part = Request { link, questions, op, details, clock, now };
         (!part.questions.is_empty()).then_some(part)
     }
 
     async fn apart(self, slots: &[Vec<usize>], until: Instant) -> Result<Decided, Fault> {
         within_a_runtime()?;
-        let nothing = self.questions.iter().map(|_| Reply::nothing()).collect();
+        let nothing = self.questions.iter().map(|_| Reply::nothing(self.now)).collect();
         let mut decided: Decided = (self.questions.clone(), nothing);
-        let is_asked = |intent| intent != Intent::GiveBack;
+        let is_asked = |does| matches!(does, Does::Count | Does::Look);
         let mut looks = JoinSet::new();
         for (i, which) in slots.iter().enumerate() {
             if let Some(part) = self.part(which, is_asked, Op::Peek) {
@@ -117,8 +117,8 @@ impl Request {
         if self.op == Op::Peek {
             return Ok(decided);
         }
-        let is_counted = |intent| intent == Intent::Count;
-        if self.op != Op::Charge && !parts.iter().all(|part| part.passes) {
+        let is_counted = |does| does == Does::Count;
+        if !parts.iter().all(|part| part.passes) {
             // Counts the refused event in limiters that count what they refuse.
             for Looked { which, .. } in parts.into_iter().filter(|part| !part.passes) {
                 let Some(part) = self.part(which, is_counted, Op::Refuse) else { continue };
@@ -142,7 +142,7 @@ impl Request {
                     return Err(fault);
                 }
             };
-            let passes = self.op == Op::Charge || self.passes(&part);
+            let passes = self.passes(&part);
             self.take(which, part.clone(), is_counted, &mut decided);
             if !passes {
                 self.take_back(counted, until).await;
@@ -150,10 +150,10 @@ impl Request {
             }
             counted.push(part);
         }
-        let gives_back = |intent| intent == Intent::GiveBack;
+        let is_settled = |does| matches!(does, Does::Charge | Does::GiveBack(_));
         for which in slots {
-            if let Some(part) = self.part(which, gives_back, self.op) {
-                self.take(which, part.together(until).await?, gives_back, &mut decided);
+            if let Some(part) = self.part(which, is_settled, self.op) {
+                self.take(which, part.together(until).await?, is_settled, &mut decided);
             }
         }
         Ok(decided)
@@ -164,10 +164,10 @@ impl Request {
         &self,
         which: &[usize],
         (questions, replies): Decided,
-        of: impl Fn(Intent) -> bool,
+        of: impl Fn(Does) -> bool,
         (into_questions, into_replies): &mut Decided,
     ) {
-        let is_meant = |q: &&usize| self.questions.get(**q).is_some_and(|own| of(own.intent));
+        let is_meant = |q: &&usize| self.questions.get(**q).is_some_and(|own| of(own.does));
         let answers = questions.into_iter().zip(replies);
         for (q, (question, reply)) in which.iter().filter(is_meant).zip(answers) {
             // The question as it was asked: with the sum of the costs of equal limits.
@@ -181,9 +181,8 @@ impl Request {
         questions.iter().zip(replies).all(|(question, reply)| {
             let mut each = question.asks.iter().zip(&reply.outcomes);
             each.all(|(ask, outcome)| {
-                let waits = || outcome.wait.is_some_and(|wait| wait > ratescope::time::Span::ZERO);
-                let is_late = self.op == Op::CheckAtOnce && waits();
-                !ask.is_firm() || outcome.is_allowed() && !is_late
+                let is_too_long = |wait| self.details.is_too_long(wait);
+                !ask.is_firm() || outcome.wait.is_some_and(|wait| !is_too_long(wait))
             })
         })
     }
@@ -194,7 +193,7 @@ impl Request {
         let mut tasks = JoinSet::new();
         for (mut questions, replies) in counted {
             for (question, reply) in questions.iter_mut().zip(&replies) {
-                question.intent = Intent::GiveBack;
+                question.does = Does::GiveBack(reply.time);
                 // A shadow that refused has not counted the event.
                 for (ask, outcome) in question.asks.iter_mut().zip(&reply.outcomes) {
                     if !outcome.is_allowed() {
@@ -206,7 +205,7 @@ impl Request {
                 link: Arc::clone(&self.link),
                 questions,
                 op: Op::Check,
-                with_states: false,
+                details: Details::default(),
                 clock,
                 now,
             };
@@ -224,11 +223,11 @@ impl Request {
 fn least_left((questions, replies): &Decided) -> f64 {
     let mut least = f64::INFINITY;
     for (question, reply) in questions.iter().zip(replies) {
-        let Some((now, states)) = &reply.states else { continue };
+        let Some(states) = &reply.states else { continue };
         for (ask, state) in question.asks.iter().zip(states).filter(|(ask, _)| ask.is_firm()) {
-            let Some(limiter) = question.plan.limiter(ask) else { continue };
-            let size = limiter.remaining(&limiter.initial(), *now);
-            least = least.min(limiter.remaining(state, *now) / size);
+            let Some(limiter) = question.item(ask).map(|item| &item.limiter) else { continue };
+            let size = limiter.remaining(&limiter.initial(), reply.time);
+            least = least.min(limiter.remaining(state, reply.time) / size);
         }
     }
     least

@@ -5,11 +5,12 @@
 use super::options::TimeSource;
 use super::plan::Question;
 use super::reply::Reply;
-use super::{Redis, RedisStore};
+use super::{Few, Redis};
 use core::sync::atomic::{AtomicI64, Ordering};
 use ratescope::event::Event;
-use ratescope::rules::{Decision, Details, Fault, MemoryStore, Part, Reloaded, Rules};
-use ratescope::text::BadNumber;
+use ratescope::rules::{
+    Decision, Decisions, Details, Fault, Intent, MemoryStore, Part, Reloaded, Rules,
+};
 use ratescope::time::Time;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -77,58 +78,34 @@ impl Fallback {
         Fallback { store, times: redis.options.processes.into(), clock }
     }
 
-    /// Decides about an event.
-    pub(super) fn decide(
-        &self,
-        event: &Event<'_>,
-        counts: bool,
-        details: Details,
-        fault: Fault,
-    ) -> Decision {
-        let event = self.in_its_time(event);
-        let mut decision = self.store.answer_instead(&event, details, counts, self.times);
-        decision.fault = Some(fault);
-        decision
-    }
-
-    /// Decides about several events together, each by its own store.
-    pub(super) fn decide_all(
-        &self,
-        parts: &[Part<'_, RedisStore>],
-        details: Details,
-        fault: &Fault,
-    ) -> Vec<Decision> {
-        let events: Vec<Event<'_>> =
-            parts.iter().map(|part| part.store.0.fallback.in_its_time(part.event)).collect();
-        let local: Vec<Part<'_, MemoryStore>> = parts
-            .iter()
-            .zip(&events)
-            .map(|(part, event)| Part { event, ..part.of_store(&part.store.0.fallback.store) })
+    /// Decides about events, in Redis' time.
+    pub(super) fn decide(&self, parts: &[Part<'_>], details: Details, fault: &Fault) -> Decisions {
+        let events: Few<Event<'_>> = parts.iter().map(|part| self.in_its_time(part)).collect();
+        let each = parts.iter().zip(&events);
+        let parts: Few<Part<'_>> = each
+            .map(|(part, event)| {
+                let intent = match part.intent {
+                    Intent::Settle { now, passed } => {
+                        Intent::Settle { now: self.clock.time(now), passed }
+                    }
+                    other => other,
+                };
+                Part { event, intent, ..*part }
+            })
             .collect();
-        let mut decisions = MemoryStore::answer_all_instead(&local, details, self.times);
-        decisions.iter_mut().for_each(|decision| decision.fault = Some(fault.clone()));
-        decisions
-    }
-
-    pub(super) fn charge(
-        &self,
-        event: &Event<'_>,
-        passed: Option<&Decision>,
-    ) -> Result<(), BadNumber> {
-        self.store.charge_instead(&self.in_its_time(event), passed, self.times)
-    }
-
-    pub(super) fn give_back(&self, event: &Event<'_>, passed: Option<&Decision>) {
-        self.store.give_back_times(&self.in_its_time(event), passed, self.times);
+        let decisions = self.store.decide_instead(&parts, details, self.times).into_iter();
+        let failed = |mut decision: Decision| {
+            decision.fault = Some(fault.clone());
+            decision
+        };
+        decisions.map(failed).collect()
     }
 
     /// Takes over the states of a reply, if it has any, so that this process can go on from there.
     pub(super) fn adopt(&self, event: &Event<'_>, question: &Question, reply: Reply) {
-        let Some((now, states)) = reply.states.filter(|(_, states)| !states.is_empty()) else {
-            return;
-        };
-        self.clock.set(now);
-        let event = &Event { time: now, ..*event };
+        let Some(states) = reply.states.filter(|states| !states.is_empty()) else { return };
+        self.clock.set(reply.time);
+        let event = &Event { time: reply.time, ..*event };
         let Question { plan, asks, .. } = question;
         self.store.adopt(&plan.rules, event, asks, &reply.outcomes, states);
     }
@@ -141,8 +118,10 @@ impl Fallback {
         self.store.replace(rules, self.clock.time(now))
     }
 
-    /// The event in Redis' time, which is that of the states.
-    fn in_its_time<'a>(&self, event: &Event<'a>) -> Event<'a> {
-        Event { time: self.clock.time(event.time), ..*event }
+    /// The event of a part in Redis' time, which is that of the states. A settled event was counted at a time of Redis.
+    fn in_its_time<'a>(&self, part: &Part<'a>) -> Event<'a> {
+        let Event { time, .. } = *part.event;
+        let time = if part.intent.is_settle() { time } else { self.clock.time(time) };
+        Event { time, ..*part.event }
     }
 }

@@ -63,15 +63,14 @@ use decide::{Decided, Request};
 use detach::DetachOnDrop;
 use fallback::{Clock, Fallback};
 use link::Link;
-use plan::{Op, Plan, Question};
+use plan::{Does, Op, Plan, Question};
 use ratescope::event::{Event, Fields};
-use ratescope::internal::{AskedOutcomes, RawQuota};
+use ratescope::internal::{Ask, Asked, RawQuota};
 use ratescope::limit::Limiter;
-use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::{self, Per};
 use ratescope::rules::{
-    BoxFuture, Cause, Decision, Details, Fault, Intent, Load, MemoryStore, OpenError, Part,
-    Reloaded, Rule, Rules, RulesError, StateSource, Store,
+    BoxFuture, Cause, Decision, Decisions, Details, Fault, Intent, Load, MemoryStore, OpenError,
+    Part, Reloaded, Rule, Rules, RulesError, StateSource, Store,
 };
 use ratescope::time::Time;
 use reply::Reply;
@@ -159,8 +158,7 @@ impl Redis {
         Ok(Redis { link: Arc::new(link), options, apart, clock })
     }
 
-    /// A store for rules, or for a policy, on this connection. Stores on one connection can decide together: [all or
-    /// none](Store::check_all).
+    /// A store for rules, or for a policy, on this connection. A clone is the same store.
     ///
     /// On a cluster, all keys of one event must be on one node. So either all limits are for the same
     /// fields, or [`Options::one_node`] puts all keys on one node.
@@ -204,18 +202,6 @@ impl RedisStore {
         &self.0.redis
     }
 
-    /// A store with the same keys and states, and the numbers of other rules, such as those of a customer: see
-    /// [`MemoryStore::with_limits`]. The numbers are arguments of the script, so Redis keeps no more than before.
-    ///
-    /// # Errors
-    /// As for [`MemoryStore::with_limits`], and if a rule can't be computed there.
-    pub fn with_limits(&self, rules: impl Into<Rules>) -> Result<Self, RulesError> {
-        let redis = self.0.redis.clone();
-        let local = self.0.fallback.store.with_limits(rules)?;
-        computable(&local.rules(), redis.apart)?;
-        Ok(RedisStore::new(redis, local))
-    }
-
     fn new(redis: Redis, local: MemoryStore) -> Self {
         let plan = Plan::new(local.rules(), &redis.options);
         let fallback = Fallback::new(local, &redis);
@@ -236,36 +222,67 @@ impl RedisStore {
     pub fn forget(&self, now: Time) {
         self.0.fallback.forget(now);
     }
-
-    async fn ask(&self, event: &Event<'_>, op: Op, details: Details) -> Decision {
-        let inner = &*self.0;
-        let plan = inner.plan.load_full();
-        let asks = plan.rules.ask(event, inner.fallback.store.load());
-        let question = plan.question(event, asks, Intent::Count);
-        let with_states = details.quotas || details.retry;
-        match inner.decide(vec![question], op, with_states, event.time).await {
-            Ok((questions, replies)) => {
-                let Some((question, reply)) = questions.iter().zip(replies).next() else {
-                    return inner.fallback.decide(event, op != Op::Peek, details, Fault::Late);
-                };
-                let decision = answered(question, &reply, details);
-                inner.fallback.adopt(event, question, reply);
-                decision
-            }
-            Err(fault) => inner.fallback.decide(event, op != Op::Peek, details, fault),
-        }
-    }
 }
 
 impl Inner {
-    /// Decides about questions on this connection. Once begun, it runs to completion.
-    async fn decide(
-        &self,
-        questions: Vec<Question>,
-        op: Op,
-        with_states: bool,
-        now: Time,
-    ) -> Result<Decided, Fault> {
+    /// Decides about parts together. A charge passes whatever the limits say. So each follows in a call of its own if all
+    /// else has passed: a script reads all of its keys before it writes any, and another part may count at the same key.
+    async fn decide(&self, parts: &[Part<'_>], details: Details) -> Decisions {
+        let is_charge = |part: &Part<'_>| part.intent.is_settle() && part.event.cost >= 0.0;
+        if parts.len() < 2 || !parts.iter().any(is_charge) {
+            return self.decide_in_one_call(parts, details).await;
+        }
+        let others: Few<Part<'_>> = parts.iter().filter(|part| !is_charge(part)).copied().collect();
+        let mut decided = self.decide_in_one_call(&others, details).await.into_iter();
+        let passes = |wait| !details.is_too_long(wait);
+        let all_pass = others
+            .iter()
+            .zip(decided.as_slice())
+            .all(|(part, decision)| part.intent.is_settle() || decision.wait().is_some_and(passes));
+        let mut each = Vec::with_capacity(parts.len());
+        for part in parts {
+            if !is_charge(part) {
+                each.extend(decided.next());
+                continue;
+            }
+            let part = if all_pass { *part } else { Part { intent: Intent::Look, ..*part } };
+            each.extend(self.decide_in_one_call(&[part], details).await);
+        }
+        each.into_iter().collect()
+    }
+
+    async fn decide_in_one_call(&self, parts: &[Part<'_>], details: Details) -> Decisions {
+        match self.ask(parts, details).await {
+            Ok((questions, replies)) => {
+                let each = || questions.iter().zip(&replies);
+                let decisions =
+                    each().map(|(question, reply)| decided(question, reply, details)).collect();
+                let settles =
+                    |question: &Question| matches!(question.does, Does::Charge | Does::GiveBack(_));
+                // A state that was only looked at may be older than one that was counted, and what is settled comes last.
+                for is_last in [false, true] {
+                    for (part, (question, reply)) in parts.iter().zip(each()) {
+                        if question.does != Does::Look && settles(question) == is_last {
+                            self.fallback.adopt(part.event, question, reply.clone());
+                        }
+                    }
+                }
+                decisions
+            }
+            Err(fault) => self.fallback.decide(parts, details, &fault),
+        }
+    }
+
+    /// Asks Redis. Once begun, it runs to completion.
+    async fn ask(&self, parts: &[Part<'_>], details: Details) -> Result<Decided, Fault> {
+        // One plan for the whole call, since a reload may replace it meanwhile.
+        let plan = self.plan.load_full();
+        let load = self.fallback.store.load();
+        let mut questions = Vec::with_capacity(parts.len());
+        for part in parts {
+            questions.push(plan.question(part, load)?);
+        }
+        let now = parts.first().map_or(Time::ZERO, Part::now);
         let link = Arc::clone(&self.redis.link);
         let clock = self.redis.options.clock;
         let is_asked = questions.iter().any(|question| !question.keys.is_empty());
@@ -273,66 +290,10 @@ impl Inner {
             let help = "on Redis, times are from 0 to 2^52 microseconds, which is 1970 to 2112";
             return Err(Fault::failed(help));
         }
-        let request = Request { link, questions, op, with_states, clock, now };
+        let only_looks = parts.iter().all(|part| matches!(part.intent, Intent::Look));
+        let op = if only_looks { Op::Peek } else { Op::Check };
+        let request = Request { link, questions, op, details, clock, now };
         DetachOnDrop::new(request.decide()).await
-    }
-
-    async fn check_all(&self, parts: &[Part<'_, RedisStore>], details: Details) -> Vec<Decision> {
-        let Some(first) = parts.first() else { return Vec::new() };
-        let plans = Part::once_each(parts, |store| store.0.plan.load_full());
-        let mut questions = Vec::with_capacity(parts.len());
-        for (part, plan) in parts.iter().zip(&plans) {
-            let asks = plan.rules.ask(part.event, part.store.0.fallback.store.load());
-            questions.push(plan.question(part.event, asks, part.intent));
-        }
-        let op = if details.at_once { Op::CheckAtOnce } else { Op::Check };
-        let with_states = details.quotas || details.retry;
-        match self.decide(questions, op, with_states, first.event.time).await {
-            Ok((questions, replies)) => {
-                let each = || questions.iter().zip(&replies);
-                let decisions =
-                    each().map(|(question, reply)| answered(question, reply, details)).collect();
-                // What is given back comes last.
-                for intent in [Intent::Count, Intent::GiveBack] {
-                    for (part, (question, reply)) in parts.iter().zip(each()) {
-                        if part.intent == intent {
-                            part.store.0.fallback.adopt(part.event, question, reply.clone());
-                        }
-                    }
-                }
-                decisions
-            }
-            Err(fault) => self.fallback.decide_all(parts, details, &fault),
-        }
-    }
-
-    async fn charge(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<(), Fault> {
-        let plan = self.plan.load_full();
-        let asks = plan.rules.ask_to_charge(event, self.fallback.store.load(), passed)?;
-        let question = plan.question(event, asks, Intent::Count);
-        let done = self.decide(vec![question], Op::Charge, false, event.time).await.map(drop);
-        if done.is_err() {
-            // This process counts the event instead.
-            self.fallback.charge(event, passed)?;
-        }
-        done
-    }
-
-    async fn give_back(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<bool, Fault> {
-        // One plan for the whole call, since a reload may replace it meanwhile.
-        let plan = self.plan.load_full();
-        let asks = plan.rules.ask_to_give_back(event, self.fallback.store.load(), passed);
-        let mut limiters = asks.iter().filter_map(|ask| plan.limiter(ask));
-        if !limiters.all(AnyLimiter::can_undo) {
-            return Ok(false);
-        }
-        let question = plan.question(event, asks, Intent::GiveBack);
-        let done = self.decide(vec![question], Op::Check, false, event.time).await.map(|_| true);
-        if done.is_err() {
-            // While Redis can't be asked, this process decides by its own counters.
-            self.fallback.give_back(event, passed);
-        }
-        done
     }
 
     async fn reset(
@@ -378,25 +339,26 @@ fn computable(rules: &Rules, apart: bool) -> Result<(), RulesError> {
     })
 }
 
-fn answered(question: &Question, reply: &Reply, details: Details) -> Decision {
-    let Question { plan, asks: asked, .. } = question;
-    let states = reply.states.as_ref();
+fn decided(question: &Question, reply: &Reply, details: Details) -> Decision {
+    let Question { plan, asks, numbers, .. } = question;
+    let Reply { outcomes, time, states } = reply;
+    let limiter = |ask: &Ask| question.item(ask).map(|item| &item.limiter);
     let quota = |i: usize| {
-        let (now, states) = states.filter(|_| details.quotas)?;
-        Some(RawQuota::new(plan.limiter(&asked[i])?, states.get(i)?, *now))
+        let states = states.as_ref().filter(|_| details.quotas)?;
+        Some(RawQuota::of(limiter(&asks[i])?, states.get(i)?, *time))
     };
-    let judged = AskedOutcomes { asked, outcomes: &reply.outcomes };
-    let outcomes = judged.placed(|_| StateSource::Store, quota);
-    let mut decision = Decision::with_outcomes(Arc::clone(&plan.rules), outcomes, None);
-    let is_refused = !decision.is_allowed();
-    let retry = states.filter(|_| details.retry && is_refused).map(|(now, states)| {
-        policy::retry_after(*now, |at| {
-            let firm = asked.iter().zip(states).filter(|(ask, _)| ask.is_firm());
-            let limiters = firm.filter_map(|(ask, state)| Some((ask, plan.limiter(ask)?, state)));
-            limiters.map(move |(ask, limiter, state)| limiter.retry_after(state, at, ask.cost))
+    let outcomes = Asked { asks, outcomes }.placed(|_| StateSource::Store, quota);
+    let decision = Decision::with_outcomes(Arc::clone(&plan.rules), outcomes, None, *time);
+    let mut decision = decision.with_numbers(numbers.clone());
+    let is_refused = details.retry && !decision.is_allowed();
+    decision.retry_after = states.as_ref().filter(|_| is_refused).map(|states| {
+        policy::retry_after(*time, |at| {
+            let firm = asks.iter().zip(states).filter(|(ask, _)| ask.is_firm());
+            firm.filter_map(move |(ask, state)| {
+                Some(limiter(ask)?.retry_after(state, at, ask.cost))
+            })
         })
     });
-    decision.retry_after = retry;
     decision
 }
 
@@ -405,65 +367,16 @@ impl Store for RedisStore {
         self.0.fallback.store.rules()
     }
 
-    fn check_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        details: Details,
-    ) -> BoxFuture<'a, Decision> {
-        let op = if details.at_once { Op::CheckAtOnce } else { Op::Check };
-        Box::pin(self.ask(event, op, details))
+    fn decide<'a>(&'a self, parts: &'a [Part<'a>], details: Details) -> BoxFuture<'a, Decisions> {
+        Box::pin(self.0.decide(parts, details))
     }
 
-    fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision> {
-        Box::pin(self.ask(event, Op::Peek, details))
-    }
-
-    fn check_all<'a>(
-        &'a self,
-        parts: &'a [Part<'a>],
-        details: Details,
-    ) -> BoxFuture<'a, Vec<Decision>> {
-        let here = Part::all_of::<Self>(parts).filter(|parts| {
-            let link = &self.0.redis.link;
-            parts.iter().all(|part| Arc::ptr_eq(&part.store.0.redis.link, link))
-        });
-        match here {
-            Some(parts) => Box::pin(async move { self.0.check_all(&parts, details).await }),
-            None => Box::pin(Part::one_after_the_other(parts, details)),
-        }
-    }
-
-    fn charge_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        passed: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<(), Fault>> {
-        Box::pin(self.0.charge(event, passed))
-    }
-
-    fn can_give_back(&self, event: &Event<'_>) -> bool {
-        self.0.fallback.store.can_give_back(event)
-    }
-
-    fn give_back_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        passed: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<bool, Fault>> {
-        Box::pin(self.0.give_back(event, passed))
-    }
-
-    /// Resets the keys on Redis and in this process, and returns their number on Redis.
     fn reset_async<'a>(
         &'a self,
         fields: &'a dyn Fields,
         of: &'a (dyn Fn(&Rule, &Per) -> bool + Send + Sync),
     ) -> BoxFuture<'a, Result<usize, Fault>> {
         Box::pin(self.0.reset(fields, of))
-    }
-
-    fn with_rules(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
-        Ok(Arc::new(self.with_limits(rules)?))
     }
 
     /// Puts `rules` in force if Redis can compute them. On Redis, the states of a rule go on if its name and the shapes

@@ -6,14 +6,15 @@ use super::options::{Options, TimeSource};
 use super::script::{A_FEW, Limits, Purpose, Script};
 use core::hash::Hasher;
 use ratescope::event::Event;
-use ratescope::internal::Ask;
+use ratescope::internal::{Ask, Mode};
 use ratescope::limit::Limiter;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::in_f64::InF64;
 use ratescope::limit::kept::VERSION;
+use ratescope::limit::per_key::PerKey;
 use ratescope::policy::Per;
-use ratescope::rules::{Intent, Rule, Rules, StoredKey};
-use ratescope::time::Time;
+use ratescope::rules::{Details, Fault, Intent, Load, Numbers, Part, Rule, Rules, StoredKey};
+use ratescope::time::{Span, Time};
 use siphasher::sip::SipHasher13;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -38,16 +39,16 @@ struct Group {
     is_ring: bool,
 }
 
-/// A limit as written, or stretched.
-#[derive(Debug)]
+/// A limit of the plan.
+#[derive(Clone, Debug)]
 pub(super) struct Item {
-    limit: usize,
-    is_stretched: bool,
+    /// Its index in the plan.
+    at: usize,
     /// The index among the questions about the rule.
     place: usize,
     algorithm: &'static LuaAlgorithm,
     pub(super) in_f64: InF64,
-    pub(super) limiter: AnyLimiter,
+    pub(super) limiter: PerKey<AnyLimiter>,
     /// The bound of its level, unless it depends on the state.
     pub(super) bound: f64,
 }
@@ -56,12 +57,20 @@ pub(super) struct Item {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Op {
     Check,
-    /// Decides about events that can't wait: if any would have to wait, none is counted.
-    CheckAtOnce,
     Peek,
-    Charge,
     /// A check of an event that another slot has refused.
     Refuse,
+}
+
+/// What happens to an event: its [`Intent`], without borrows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Does {
+    Count,
+    Look,
+    /// Counts more, whatever the limits say.
+    Charge,
+    /// Gives back of what was counted at this time.
+    GiveBack(Time),
 }
 
 /// A question about one event.
@@ -69,8 +78,11 @@ pub(super) enum Op {
 pub(super) struct Question {
     pub(super) plan: Arc<Plan>,
     pub(super) asks: Few<Ask>,
-    pub(super) intent: Intent,
+    pub(super) does: Does,
     pub(super) keys: Few<EventKey>,
+    pub(super) numbers: Option<Numbers>,
+    /// The limits with numbers of the event's own, by their indices in the plan.
+    own: Few<Item>,
 }
 
 /// The limits of a rule that share a key, by their indices in the plan.
@@ -115,6 +127,8 @@ pub(super) struct Call {
     pub(super) asked: usize,
     /// For each limit in each question, its index among the limits of the script.
     pub(super) places: Few<Few<usize>>,
+    /// True if the answer has the states, too.
+    pub(super) tells: bool,
 }
 
 impl Plan {
@@ -122,7 +136,9 @@ impl Plan {
     pub(super) fn new(rules: Arc<Rules>, options: &Options) -> Self {
         let open = if options.one_node { "" } else { "{" };
         let begin = begin(options) + open;
-        Plan { groups: rules.rules().iter().map(groups).collect(), begin, rules }
+        let each = rules.rules().iter().enumerate();
+        let groups = each.map(|(r, rule)| groups(&rules, r, rule)).collect();
+        Plan { groups, begin, rules }
     }
 
     /// The limits of a group.
@@ -140,36 +156,65 @@ impl Plan {
         by_tag
     }
 
-    /// The limiter of a question.
-    pub(super) fn limiter(&self, ask: &Ask) -> Option<&AnyLimiter> {
-        self.item(ask).map(|item| &item.limiter)
-    }
-
-    pub(super) fn item(&self, ask: &Ask) -> Option<&Item> {
+    fn item(&self, ask: &Ask) -> Option<&Item> {
         let items = self.groups.get(ask.rule)?.iter().flat_map(|group| &group.items);
-        let is_asked =
-            |item: &&Item| item.limit == ask.limit && item.is_stretched == ask.is_stretched;
-        items.into_iter().find(is_asked)
+        items.into_iter().find(|item| item.at == ask.at)
     }
 
-    /// The question about an event in these limits.
+    /// The question about an event.
+    ///
+    /// # Errors
+    /// When the cost is not a number, or Redis can't compute the event's numbers.
     pub(super) fn question(
         self: &Arc<Self>,
-        event: &Event<'_>,
-        asks: Few<Ask>,
-        intent: Intent,
-    ) -> Question {
+        part: &Part<'_>,
+        load: Option<Load>,
+    ) -> Result<Question, Fault> {
+        let numbers = part.numbers.map(|numbers| numbers.in_force(&self.rules));
+        let (asks, does) = match part.intent {
+            Intent::Count => (self.rules.ask(part.event, load), Does::Count),
+            Intent::Look => (self.rules.ask(part.event, load), Does::Look),
+            Intent::Settle { passed, .. } => {
+                let asks = self.rules.ask_to_settle(part.event, load, passed)?;
+                self.settled(asks, part.event)
+            }
+        };
+        let mut own = Few::new();
+        for ask in &asks {
+            let limiter = numbers.as_ref().and_then(|numbers| numbers.limiter(ask.at));
+            if let (Some(limiter), Some(item)) = (limiter, self.item(ask)) {
+                let cannot = || Fault::failed(format!("Redis can't compute {}", limiter.decides()));
+                own.push(Item::new(ask.at, item.place, limiter.clone()).ok_or_else(cannot)?);
+            }
+        }
         let mut keys = Few::new();
         let mut begin = 0;
         for asked in asks.chunk_by(|one, next| one.rule == next.rule) {
             let rule = asked.first().map_or(0, |ask| ask.rule);
             for (i, group) in self.groups.get(rule).into_iter().flatten().enumerate() {
-                let key = self.key(group, event);
+                let key = self.key(group, part.event);
                 keys.push(EventKey { key, group: GroupAt { rule, group: i }, begin });
             }
             begin += asked.len();
         }
-        Question { plan: Arc::clone(self), asks, intent, keys }
+        Ok(Question { plan: Arc::clone(self), asks, does, keys, numbers, own })
+    }
+
+    /// The limits in which an event is settled. A charge counts as an event of its size that nothing refuses; if any
+    /// limit can't give back, none does.
+    fn settled(&self, mut asks: Few<Ask>, event: &Event<'_>) -> (Few<Ask>, Does) {
+        let is_back = event.cost < 0.0;
+        for ask in &mut asks {
+            ask.cost = ask.cost.abs();
+        }
+        let can_undo = |ask: &Ask| {
+            let planned = self.rules.plan().get(ask.at);
+            planned.is_some_and(|planned| planned.limit.limiter.can_undo())
+        };
+        if is_back && !asks.iter().all(can_undo) {
+            asks.clear();
+        }
+        (asks, if is_back { Does::GiveBack(event.time) } else { Does::Charge })
     }
 
     /// A call for each key of the chosen limits that an event with these fields has. The keys of a rule for the same fields
@@ -191,6 +236,7 @@ impl Plan {
                         groups: Few::new(),
                         asked: 0,
                         places: Few::new(),
+                        tells: false,
                     });
                 }
             }
@@ -207,7 +253,12 @@ impl Plan {
 
 impl Question {
     fn is_asked(&self) -> bool {
-        self.intent != Intent::GiveBack
+        !matches!(self.does, Does::GiveBack(_))
+    }
+
+    /// The limit of a question, with the numbers of the event.
+    pub(super) fn item(&self, ask: &Ask) -> Option<&Item> {
+        self.own.iter().find(|item| item.at == ask.at).or_else(|| self.plan.item(ask))
     }
 }
 
@@ -216,7 +267,7 @@ impl Question {
 pub(super) fn call(
     questions: &mut [Question],
     op: Op,
-    with_states: bool,
+    details: Details,
     clock: TimeSource,
     now: Time,
 ) -> Option<Call> {
@@ -226,15 +277,19 @@ pub(super) fn call(
     }
     let arguments = Arguments { questions, order: &order };
     let is_given = clock != TimeSource::Redis;
-    let (script, numbers) = arguments.few(op, is_given).or_else(|| arguments.any(op, is_given))?;
+    let longest = details.longest;
+    let (script, numbers) =
+        arguments.few(op, longest, is_given).or_else(|| arguments.any(longest, is_given))?;
+    let charges = questions.iter().all(|question| question.does == Does::Charge);
     let mut operation = match op {
-        Op::Check | Op::CheckAtOnce => "check",
+        Op::Check if charges => "charge",
+        Op::Check => "check",
         Op::Peek => "peek",
-        Op::Charge => "charge",
         Op::Refuse => "refuse",
     }
     .to_owned();
-    if with_states && op != Op::Charge {
+    let tells = (details.quotas || details.retry) && !charges;
+    if tells {
         operation.push('+');
     }
     let clock = clock_of(clock, now);
@@ -243,7 +298,7 @@ pub(super) fn call(
     let operation = is_said.then(|| operation.into_bytes());
     let args = [Some(numbers), operation, clock].into_iter().flatten().collect();
     let Order { keys, groups, asked, places, .. } = order;
-    Some(Call { script, keys, args, groups, asked, places })
+    Some(Call { script, keys, args, groups, asked, places, tells })
 }
 
 /// The keys and limits of all questions, in the order of the script: first those to ask, then those that only take back
@@ -346,11 +401,11 @@ struct Earlier {
 /// An earlier question than `q` that counts at this key. Its plan may be another one, since stores with other numbers
 /// for a limit share its keys.
 fn earlier(questions: &[Question], q: usize, key: &[u8]) -> Option<Earlier> {
-    let intent = questions.get(q)?.intent;
-    if intent == Intent::Look {
+    let does = questions.get(q)?.does;
+    if does != Does::Count {
         return None;
     }
-    let before = questions.iter().enumerate().take(q).filter(|(_, other)| other.intent == intent);
+    let before = questions.iter().enumerate().take(q).filter(|(_, other)| other.does == does);
     for (question, other) in before {
         if let Some(same) = other.keys.iter().find(|known| known.key == key) {
             let items = other.plan.items(same.group).iter();
@@ -374,19 +429,25 @@ impl Arguments<'_> {
         self.questions.get(at.question).map_or(&[], |question| question.plan.items(at.group))
     }
 
-    /// The script for a few limits that are all in force, and its arguments.
-    fn few(&self, op: Op, is_given: bool) -> Option<(Arc<Script>, Vec<u8>)> {
+    /// The script for a few limits that can all refuse, and its arguments.
+    fn few(&self, op: Op, longest: Option<Span>, is_given: bool) -> Option<(Arc<Script>, Vec<u8>)> {
         let [question] = self.questions else { return None };
-        let at_once = op == Op::CheckAtOnce;
-        let is_plain = |ask: &Ask| {
-            let delays = || question.plan.limiter(ask).is_none_or(AnyLimiter::delays);
-            ask.is_plain() && !(at_once && delays())
+        let is_bounded = longest.is_some();
+        let may_refuse = |ask: &Ask| {
+            let delays = || question.item(ask).is_none_or(|item| item.limiter.decides().delays());
+            let is_relaxed = self.is_relaxed(question, ask);
+            ask.is_firm() && !is_relaxed && !(is_bounded && delays())
         };
         // A shadow that is alone counts as if it could refuse.
-        let is_alone = self.order.limits.len() == 1 && !at_once;
-        let is_few = question.intent == Intent::Count
+        let is_alone = self.order.limits.len() == 1 && !is_bounded;
+        let is_one = match question.does {
+            Does::Count | Does::Charge => true,
+            Does::Look => op == Op::Peek,
+            Does::GiveBack(_) => false,
+        };
+        let is_few = is_one
             && self.order.limits.len() <= A_FEW
-            && (is_alone || question.asks.iter().all(is_plain));
+            && (is_alone || question.asks.iter().all(may_refuse));
         if !is_few {
             return None;
         }
@@ -396,8 +457,9 @@ impl Arguments<'_> {
         for at in &self.order.groups {
             let items = self.items(*at);
             keys.push(items.iter().map(|item| item.algorithm).collect());
-            for (item, limit) in items.iter().zip(limits.by_ref()) {
-                item.write(question.asks.get(limit.place)?.cost, &mut numbers);
+            for limit in limits.by_ref().take(items.len()) {
+                let ask = question.asks.get(limit.place)?;
+                question.item(ask)?.write(ask.cost, None, &mut numbers);
             }
         }
         let script = Script::for_purpose(&Purpose { is_given, limits: Limits::Few(keys) })?;
@@ -405,7 +467,7 @@ impl Arguments<'_> {
     }
 
     /// The script for any limits, and its arguments.
-    fn any(&self, op: Op, is_given: bool) -> Option<(Arc<Script>, Vec<u8>)> {
+    fn any(&self, longest: Option<Span>, is_given: bool) -> Option<(Arc<Script>, Vec<u8>)> {
         let items = self.order.groups.iter().flat_map(|at| self.items(*at));
         let mut algorithms: Few<&'static LuaAlgorithm> = items.map(|item| item.algorithm).collect();
         algorithms.sort_unstable_by_key(|algorithm| algorithm.name);
@@ -415,6 +477,8 @@ impl Arguments<'_> {
             self.any_by(&algorithms, is_given)
         })?;
         let mut out = u16::try_from(self.order.asked_keys).ok()?.to_le_bytes().to_vec();
+        let most = longest.map_or(f64::INFINITY, |longest| longest.secs() * 1e6);
+        out.extend(most.to_le_bytes());
         let mut limits = self.order.limits.iter();
         let mut rules = 0u16;
         let mut rule = None;
@@ -426,18 +490,29 @@ impl Arguments<'_> {
             if rule.replace(own) != Some(own) {
                 rules = rules.checked_add(1)?;
             }
-            for (item, limit) in items.iter().zip(limits.by_ref()) {
+            for limit in limits.by_ref().take(items.len()) {
                 let question = self.questions.get(limit.question)?;
                 let ask = question.asks.get(limit.place)?;
+                let item = question.item(ask)?;
                 let kind = algorithms.iter().position(|known| *known == item.algorithm)?;
                 let kind = u8::try_from(kind + 1).ok()?;
-                out.extend([kind, item.flags(ask, question.intent, op)]);
+                out.extend([kind, item.flags(ask, question.does, longest)]);
                 out.extend(rules.to_le_bytes());
                 out.extend(u16::try_from(limit.question).ok()?.to_le_bytes());
-                item.write(ask.cost, &mut out);
+                let when = match question.does {
+                    Does::GiveBack(when) => Some(when),
+                    _ => None,
+                };
+                item.write(ask.cost, when, &mut out);
             }
         }
         Some((script, out))
+    }
+
+    /// True for a relaxed form, and for a limit that marks beside one.
+    fn is_relaxed(&self, question: &Question, ask: &Ask) -> bool {
+        let planned = question.plan.rules.plan().get(ask.at);
+        planned.is_none_or(|planned| planned.is_relaxed) || ask.mode == Mode::Mark
     }
 
     /// The script for any limits by these algorithms, unless there are too many scripts.
@@ -453,28 +528,32 @@ impl Arguments<'_> {
 }
 
 impl Item {
-    fn new(limit: usize, is_stretched: bool, place: usize, limiter: &AnyLimiter) -> Option<Self> {
-        let in_f64 = limiter.in_f64().ok()??;
+    fn new(at: usize, place: usize, limiter: PerKey<AnyLimiter>) -> Option<Self> {
+        let decides = limiter.decides();
+        let in_f64 = decides.in_f64().ok()??;
         let algorithm = algorithm::of(in_f64.lua)?;
-        let limiter = limiter.clone();
-        let bound = limiter.peek(&limiter.initial(), Time::ZERO, 0.0).limit;
-        Some(Item { limit, is_stretched, place, algorithm, in_f64, limiter, bound })
+        let bound = decides.peek(&decides.initial(), Time::ZERO, 0.0).limit;
+        Some(Item { at, place, algorithm, in_f64, limiter, bound })
     }
 
     /// The settings of a question as the sum of bits that `any.lua` reads.
-    fn flags(&self, ask: &Ask, intent: Intent, op: Op) -> u8 {
+    fn flags(&self, ask: &Ask, does: Does, longest: Option<Span>) -> u8 {
         let flag = |is: bool, bit: u8| if is { bit } else { 0 };
-        // An event that would have to wait for this limit is refused.
-        let refuses_waits = op == Op::CheckAtOnce && ask.is_firm() && self.limiter.delays();
-        flag(ask.in_force, 1)
+        // An event that would have to wait for this limit for too long is refused.
+        let refuses_waits = longest.is_some() && ask.is_firm() && self.limiter.decides().delays();
+        flag(ask.in_force(), 1)
             | flag(ask.is_shadow, 2)
-            | flag(ask.is_stretched, 4)
+            | flag(ask.mode == Mode::Mark, 4)
             | flag(refuses_waits, 8)
-            | flag(intent == Intent::Look, 16)
+            | flag(does == Does::Look, 16)
     }
 
-    /// Writes the cost and the numbers, as a script reads them.
-    fn write(&self, cost: f64, out: &mut Vec<u8>) {
+    /// Writes the cost and the numbers, as a script reads them, and for a cost to give back the time at which it was
+    /// counted.
+    fn write(&self, cost: f64, when: Option<Time>, out: &mut Vec<u8>) {
+        if let Some(when) = when {
+            out.extend((when.as_micros() as f64).to_le_bytes());
+        }
         out.extend(self.in_f64.weight(cost).to_le_bytes());
         for number in self.in_f64.numbers.iter().take(self.algorithm.numbers.len()) {
             out.extend(number.to_le_bytes());
@@ -482,33 +561,31 @@ impl Item {
     }
 }
 
-/// The limits of a rule and their stretched forms, in groups for the same fields.
-fn groups(rule: &Rule) -> Vec<Group> {
+/// The limits of a rule in groups for the same fields.
+fn groups(rules: &Rules, r: usize, rule: &Rule) -> Vec<Group> {
     let mut groups = Vec::<Group>::new();
-    let mut places = 0..;
-    for (i, (limit, stretched)) in rule.limits_and_stretched().enumerate() {
-        for (form, is_stretched) in [(Some(limit), false), (stretched, true)] {
-            let Some(form) = form else { continue };
-            let place = places.next();
-            let item = place.and_then(|place| Item::new(i, is_stretched, place, &form.limiter));
-            let Some(item) = item else { continue };
-            let is_ring = item.algorithm.is_ring();
-            let shares = |group: &&mut Group| group.per == limit.per && !group.is_ring && !is_ring;
-            match groups.iter_mut().find(shares) {
-                Some(group) => group.items.push(item),
-                None => groups.push(Group {
-                    per: limit.per.clone(),
-                    tag: String::new(),
-                    items: vec![item],
-                    is_ring,
-                }),
-            }
+    for (place, at) in rules.plan_of(r).enumerate() {
+        let Some(planned) = rules.plan().get(at) else { continue };
+        let Some(item) = Item::new(at, place, PerKey::new(planned.limit.limiter.clone())) else {
+            continue;
+        };
+        let per = &planned.limit.per;
+        let is_ring = item.algorithm.is_ring();
+        let shares = |group: &&mut Group| group.per == *per && !group.is_ring && !is_ring;
+        match groups.iter_mut().find(shares) {
+            Some(group) => group.items.push(item),
+            None => groups.push(Group {
+                per: per.clone(),
+                tag: String::new(),
+                items: vec![item],
+                is_ring,
+            }),
         }
     }
     let mut tags = Vec::<String>::new();
     for group in &mut groups {
         // Two logs may have the same shape.
-        let tag = (0..).map(|n| tag(rule, group, n)).find(|tag| !tags.contains(tag));
+        let tag = (0..).map(|n| tag(rules, rule, group, n)).find(|tag| !tags.contains(tag));
         group.tag = tag.unwrap_or_default();
         tags.push(group.tag.clone());
     }
@@ -517,14 +594,15 @@ fn groups(rule: &Rule) -> Vec<Group> {
 
 /// A name for the limits of a group, made from the rule's name and the shapes of the limits. So states are shared only
 /// by limits of one rule and one shape.
-fn tag(rule: &Rule, group: &Group, n: usize) -> String {
+fn tag(rules: &Rules, rule: &Rule, group: &Group, n: usize) -> String {
     let mut text = format!("{VERSION} {} {}", rule.name(), group.per);
     if group.is_ring {
         text += &format!(" ring {n}");
     }
     for item in &group.items {
-        let stretched = if item.is_stretched { "*" } else { "" };
-        text += &format!(" {}{stretched}", item.limiter.shape());
+        let relaxed = rules.plan().get(item.at).is_some_and(|planned| planned.is_relaxed);
+        let relaxed = if relaxed { "*" } else { "" };
+        text += &format!(" {}{relaxed}", item.limiter.decides().shape());
     }
     let mut hasher = SipHasher13::new();
     hasher.write(text.as_bytes());

@@ -4,73 +4,67 @@ use super::Few;
 use super::plan::{Call, Item, Question};
 use ratescope::internal::Ask;
 use ratescope::limit::Limiter;
-use ratescope::limit::any::{AnyLimiter, AnyState};
+use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::kept::Kept;
+use ratescope::limit::per_key;
 use ratescope::outcome::Outcome;
 use ratescope::time::{Span, Time};
+use std::sync::Arc;
+
+/// The state of a key, with the limiter that counted it.
+pub(super) type State = per_key::State<AnyLimiter>;
 
 /// The answer to one question, in the order of its limits.
 #[derive(Clone, Debug)]
 pub(super) struct Reply {
     pub(super) outcomes: Few<Outcome>,
-    /// The time of the event and the states after it, if they were asked for.
-    pub(super) states: Option<(Time, Few<AnyState>)>,
+    /// The time at which Redis decided.
+    pub(super) time: Time,
+    /// The states after the event, if they were asked for.
+    pub(super) states: Option<Few<State>>,
 }
 
 impl Reply {
     /// The reply to a question without limits.
-    pub(super) fn nothing() -> Self {
-        Reply { outcomes: Few::new(), states: Some((Time::ZERO, Few::new())) }
+    pub(super) fn nothing(time: Time) -> Self {
+        Reply { outcomes: Few::new(), time, states: Some(Few::new()) }
     }
 }
 
 /// Reads the bytes that a script returned, as a reply to each question; `None` if they are malformed.
-pub(super) fn read(
-    questions: &[Question],
-    call: &Call,
-    with_states: bool,
-    mut bytes: &[u8],
-) -> Option<Vec<Reply>> {
+pub(super) fn read(questions: &[Question], call: &Call, mut bytes: &[u8]) -> Option<Vec<Reply>> {
     let bytes = &mut bytes;
     let mut answers: Few<(bool, f64, f64)> = Few::new();
     for _ in 0..call.asked {
         let [passes] = take(bytes)?;
         answers.push((passes == 1, double(bytes)?, double(bytes)?));
     }
-    let states = if with_states { Some(states(questions, call, bytes)?) } else { None };
+    let time = Time::from_micros(double(bytes)? as i64);
+    let states = if call.tells { Some(states(questions, call, bytes)?) } else { None };
     // A longer answer belongs to another call.
     if !bytes.is_empty() {
         return None;
     }
     let reply = |(question, places): (&Question, &Few<usize>)| {
-        let own = |(now, all): &(Time, Few<(&AnyLimiter, AnyState)>)| {
-            let state = |(ask, place): (&Ask, &usize)| {
-                let limiter = question.plan.limiter(ask)?;
-                match all.get(*place)? {
-                    (by, state) if *by == limiter => Some(state.clone()),
-                    // A store with other numbers for the limit asked about the same key.
-                    (by, state) => limiter.restore(&by.keep(state, *now)).ok(),
-                }
-            };
-            let states = question.asks.iter().zip(places).map(state);
-            Some((*now, states.collect::<Option<Few<AnyState>>>()?))
+        let own = |all: &Few<State>| -> Option<Few<State>> {
+            places.iter().map(|place| all.get(*place).cloned()).collect()
         };
-        let states = match &states {
+        let states: Option<Few<State>> = match &states {
             Some(states) => Some(own(states)?),
             None => None,
         };
         let outcome = |(i, (ask, place)): (usize, (&Ask, &usize))| {
-            let item = question.plan.item(ask)?;
+            let item = question.item(ask)?;
             if let Some((passes, level, extra)) = answers.get(*place) {
                 return Some(item.outcome(ask, *passes, *level, *extra));
             }
             // A question that gives back has no outcome.
-            let state = states.as_ref().and_then(|(now, states)| Some((*now, states.get(i)?)));
-            let now = || item.limiter.peek(&item.limiter.initial(), Time::ZERO, 0.0);
-            Some(state.map_or_else(now, |(now, state)| item.limiter.peek(state, now, 0.0)))
+            let initial = item.limiter.initial();
+            let state = states.as_ref().and_then(|states| states.get(i)).unwrap_or(&initial);
+            Some(item.limiter.peek(state, time, 0.0))
         };
         let outcomes = question.asks.iter().zip(places).enumerate().map(outcome);
-        Some(Reply { outcomes: outcomes.collect::<Option<_>>()?, states })
+        Some(Reply { outcomes: outcomes.collect::<Option<_>>()?, time, states })
     };
     // Its size is given: otherwise the list begins with room for four replies, which is more than a kilobyte.
     let mut replies = Vec::with_capacity(questions.len());
@@ -80,13 +74,8 @@ pub(super) fn read(
     Some(replies)
 }
 
-/// The time, and the states of all limits in the order of the script.
-fn states<'a>(
-    questions: &'a [Question],
-    call: &Call,
-    bytes: &mut &[u8],
-) -> Option<(Time, Few<(&'a AnyLimiter, AnyState)>)> {
-    let now = Time::from_micros(double(bytes)? as i64);
+/// The states of all limits in the order of the script.
+fn states(questions: &[Question], call: &Call, bytes: &mut &[u8]) -> Option<Few<State>> {
     let mut states = Few::new();
     for at in &call.groups {
         let mut value = match take(bytes)? {
@@ -100,23 +89,32 @@ fn states<'a>(
         };
         for Item { limiter, .. } in questions.get(at.question)?.plan.items(at.group) {
             let state = match &mut value {
-                Some(value) => restore(limiter, value)?,
+                Some(value) => restore(limiter.decides(), value)?,
                 None => limiter.initial(),
             };
-            states.push((limiter, state));
+            states.push(state);
         }
     }
-    Some((now, states))
+    Some(states)
 }
 
-/// Reads a state from the beginning of a value, and advances past it.
-fn restore(limiter: &AnyLimiter, bytes: &mut &[u8]) -> Option<AnyState> {
-    let kept = match limiter.in_f64().ok()??.lua.name {
+/// Reads a state from the beginning of a value, and advances past it. `usual` is the limiter of the rules; the state may
+/// have been counted by other numbers.
+fn restore(usual: &AnyLimiter, bytes: &mut &[u8]) -> Option<State> {
+    let (kept, rate) = match usual.in_f64().ok()??.lua.name {
         "bucket" => bucket(bytes)?,
-        "blocks" => blocks(limiter, bytes)?,
-        _ => Kept::read_content(limiter.shape(), bytes).ok()?,
+        "blocks" => (blocks(usual, bytes)?, Few::new()),
+        "nginx" => {
+            let kept = Kept::read_content(usual.shape(), bytes).ok()?;
+            (kept, Few::from_iter([whole(bytes)? as f64]))
+        }
+        _ => (Kept::read_content(usual.shape(), bytes).ok()?, Few::new()),
     };
-    limiter.restore(&kept).ok()
+    let numbers = usual.in_f64().ok()??.numbers;
+    let is_usual = rate.iter().zip(numbers).all(|(one, usual)| *one == usual || *one == 0.0);
+    let own = if is_usual { None } else { Some(Arc::new(usual.draining_at(&rate)?)) };
+    let state = own.as_deref().unwrap_or(usual).restore(&kept).ok()?;
+    Some(State::new(own, state))
 }
 
 /// Reads a state as `blocks.lua` returns it: the numbers and the contents of one block or two.
@@ -127,27 +125,26 @@ fn blocks(limiter: &AnyLimiter, bytes: &mut &[u8]) -> Option<Kept> {
     Some(Kept::blocks(limiter.shape(), [first].into_iter().chain(last)))
 }
 
-/// Reads a state as `bucket.lua` writes it.
-fn bucket(bytes: &mut &[u8]) -> Option<Kept> {
-    const LARGE: f64 = (1u64 << 52) as f64;
-    let at = double(bytes)?;
-    let content = double(bytes)?;
-    let kept = |at: f64, content: f64, part, of| {
-        Kept::filled(Time::from_micros(at as i64), content as u64, part, of)
-    };
-    if content >= 0.0 {
-        return kept(at, content, 0, 1);
-    }
-    let content = -1.0 - content;
-    if at < 0.0 {
-        let [part, of] = [double(bytes)?, double(bytes)?];
-        kept(-1.0 - at, content, part as u64, of as u64)
-    } else if content < LARGE {
-        let [part, of] = [take(bytes)?, take(bytes)?].map(u16::from_le_bytes);
-        kept(at, content, part.into(), of.into())
-    } else {
-        let [part, of] = [take(bytes)?, take(bytes)?].map(u32::from_le_bytes);
-        kept(at, content - LARGE, part.into(), of.into())
+/// Reads a state as `bucket.lua` writes it, and the rate at which it drains.
+fn bucket(bytes: &mut &[u8]) -> Option<(Kept, Few<f64>)> {
+    let [at, content, a, b] = [double(bytes)?, double(bytes)?, double(bytes)?, double(bytes)?];
+    let (content, part) =
+        if content < 0.0 { (-1.0 - content, double(bytes)?) } else { (content, 0.0) };
+    let at = Time::from_micros(at as i64);
+    let kept = Kept::filled(at, content as u64, part as u64, (b as u64).max(1))?;
+    Some((kept, Few::from_iter([a, b])))
+}
+
+/// Reads a whole number as `numbers.lua` writes it.
+fn whole(bytes: &mut &[u8]) -> Option<u64> {
+    let (mut number, mut shift) = (0u64, 0);
+    loop {
+        let [byte] = take(bytes)?;
+        number |= u64::from(byte & 127).checked_shl(shift)?;
+        if byte < 128 {
+            return Some(number);
+        }
+        shift += 7;
     }
 }
 
@@ -161,7 +158,7 @@ impl Item {
             let level = if algorithm == "earrrl" { level } else { ask.cost };
             return Outcome::new(false, level, limit);
         }
-        if passes && self.limiter.delays() {
+        if passes && self.limiter.decides().delays() {
             let mut outcome = Outcome::new(true, level, limit);
             outcome.wait = Some(Span::micros(extra as u64));
             return outcome;

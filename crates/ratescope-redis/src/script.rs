@@ -235,6 +235,7 @@ fn undo(algorithm: &LuaAlgorithm, n: usize) -> String {
     };
     format!(
         "gives_back_[{n}] = function(key, s, i, next_, gives)\nif not s then s, i = {initial}, 1 end\n\
+         local when\nwhen, next_ = unpack('<d', args_, next_)\n\
          {arguments}if w ~= w or not gives then w = 0 end\nlocal from_ = i\n{read}local to_ = i - 1\n\
          local bytes\n{undo}{end}end\n"
     )

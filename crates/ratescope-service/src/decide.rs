@@ -7,12 +7,14 @@
 use super::message::{
     DescriptorStatus, Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse,
 };
-use super::{Domain, Service, response};
+use super::{Domain, Service, response, together};
 use core::fmt;
 use ratescope::clock::Clock;
 use ratescope::event::{Descriptor, Event, Fields};
+use ratescope::internal::Ask;
 use ratescope::internal::escaped;
 use ratescope::limit::MAX_COST;
+use ratescope::limit::any::AnyLimiter;
 use ratescope::outcome::Retry;
 use ratescope::policy::is_credential;
 use ratescope::rules::{Decision, Details, Fault, Intent, Part, Rule, Rules, Store};
@@ -131,9 +133,11 @@ struct Question<'a> {
 }
 
 impl Question<'_> {
-    fn intent(&self) -> Intent {
+    /// What happens to its event at `now`. When the hits to give back were counted is not known, so they count as counted
+    /// just now.
+    fn intent(&self, now: Time) -> Intent<'static> {
         match (self.is_refund, self.is_look) {
-            (true, _) => Intent::GiveBack,
+            (true, _) => Intent::Settle { now, passed: None },
             (_, true) => Intent::Look,
             _ => Intent::Count,
         }
@@ -184,7 +188,7 @@ impl<C: Clock> Service<C> {
         let answers = self.answers(&domain, &questions).await;
         // A reload may have brought rules that can't give back.
         self.check_refunds(&domain, &questions)?;
-        let is_counted = questions.iter().any(|question| question.intent() == Intent::Count);
+        let is_counted = questions.iter().any(|question| question.intent(Time::ZERO).is_count());
         let fault = answers.iter().flatten().find(|(_, decision)| is_unavailable(decision));
         if let Some((_, Decision { fault: Some(fault), .. })) = fault {
             if is_counted {
@@ -259,7 +263,16 @@ impl<C: Clock> Service<C> {
     ) -> Result<(), NoAnswer> {
         for question in questions.iter().filter(|question| question.is_refund) {
             let (domain, event) = self.event(domain, question, Time::ZERO);
-            if !question.is_replaced && !domain.store.can_give_back(&event) {
+            if question.is_replaced {
+                continue;
+            }
+            let rules = domain.store.rules();
+            // A log gives back by the instant at which an event was counted, which a request can't say.
+            let is_log = |ask: &Ask| {
+                let planned = rules.plan().get(ask.at);
+                planned.is_some_and(|it| matches!(it.limit.limiter, AnyLimiter::SlidingLog(_)))
+            };
+            if !rules.can_undo(&event) || rules.ask(&event, None).iter().any(is_log) {
                 return Err(NoAnswer::no_refund());
             }
         }
@@ -272,26 +285,24 @@ impl<C: Clock> Service<C> {
         let now = self.clock.now();
         let events: SmallVec<[_; 2]> =
             asked().map(|question| self.event(domain, question, now)).collect();
-        let mut parts: Vec<Part<'_>> = Vec::with_capacity(events.len());
-        for ((domain, event), question) in events.iter().zip(asked()) {
-            parts.push(Part { store: &domain.store, event, intent: question.intent() });
-        }
-        let answers = match parts.as_slice() {
-            // A usual request has one descriptor, which needs none of the lists of several.
-            [Part { store, event, intent: Intent::Count }] => {
-                vec![store.check_async(event, DETAILS).await]
-            }
-            _ => domain.store.check_all(&parts, DETAILS).await,
-        };
-        let decided = DETAILS.decided(&parts, &answers);
+        let parts: SmallVec<[(&Arc<Domain>, Part<'_>); 2]> = events
+            .iter()
+            .zip(asked())
+            .map(|((domain, event), question)| {
+                (*domain, Part { event, numbers: None, intent: question.intent(now) })
+            })
+            .collect();
+        let answers = together::decide(&parts, DETAILS).await;
         // Later, if the store had to be waited for.
         let asked = now;
         let now = self.clock.now();
         if self.states.is_on_redis() {
             domain.headers.took(asked.until(now));
         }
-        for (((domain, event), decision), is_decided) in events.iter().zip(&answers).zip(decided) {
-            if is_decided {
+        let plain: SmallVec<[Part<'_>; 2]> = parts.iter().map(|(_, part)| *part).collect();
+        let told = Part::told(&plain, &answers, DETAILS);
+        for (((domain, event), decision), told) in events.iter().zip(&answers).zip(told) {
+            if told {
                 domain.headers.record(event, decision, now);
             }
         }
@@ -310,7 +321,7 @@ impl<C: Clock> Service<C> {
         question: &'a Question<'_>,
         time: Time,
     ) -> (&'a Arc<Domain>, Event<'a>) {
-        let cost = question.hits;
+        let cost = if question.is_refund { -question.hits } else { question.hits };
         match &question.instead {
             Some((instead, fields)) => (instead, Event { time, cost, fields }),
             None => (domain, Event { time, cost, fields: &question.fields }),

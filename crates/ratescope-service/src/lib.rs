@@ -47,6 +47,7 @@ mod overrides;
 mod pass;
 mod response;
 mod states;
+mod together;
 mod unread;
 
 pub use decide::NoAnswer;

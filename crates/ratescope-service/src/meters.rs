@@ -240,7 +240,7 @@ impl FileMeters {
     pub(super) fn count(&self, decision: &Decision, cost: f64) {
         let rules = decision.rules().rules();
         for answers in decision.by_rule() {
-            let Some(place) = answers.first().map(|answer| answer.place.rule) else { continue };
+            let Some(place) = answers.first().map(|answer| answer.rule) else { continue };
             let (Some(meters), Some(rule)) = (self.each.get(place), rules.get(place)) else {
                 continue;
             };

@@ -6,7 +6,7 @@ use http::HeaderMap;
 use prost_types::value::Kind;
 use prost_types::{Duration, ListValue, Struct, Value};
 use ratescope::outcome::Retry;
-use ratescope::policy::{Limit, strictest};
+use ratescope::policy::{Limit, tightness};
 use ratescope::rules::{Decision, LimitOutcome, Rule};
 use ratescope::time::Span;
 use ratescope_tower::internal::{retry, waiting};
@@ -67,7 +67,7 @@ pub(super) fn status(
 pub(super) fn decides(whole: &OneAnswer, own: &OneAnswer) -> bool {
     let outcome = |answer: &OneAnswer| Some(answer.as_ref()?.1.decided_by()?.outcome);
     match (outcome(whole), outcome(own)) {
-        (Some(whole), Some(own)) => strictest([own, whole]).by == 1,
+        (Some(whole), Some(own)) => tightness(&own, &whole).is_lt(),
         (whole, _) => whole.is_some(),
     }
 }

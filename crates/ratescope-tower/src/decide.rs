@@ -4,17 +4,18 @@ use super::fields::{Head, RequestFields};
 use super::layer::LayerSettings;
 use super::meters::{Meters, RequestOutcome};
 use super::own::{Combinations, Own};
-use super::passed::{Passed, Rest, Waiting};
+use super::passed::Passed;
 use super::prepared::Prepared;
 use super::queue::{Queue, Seat};
 use super::refusal::{Answer, Refused};
 use super::report::{self, LogSampler};
+use super::ticket::Ticket;
 use super::unidentified::Unidentified;
 use http::Response;
 use ratescope::clock::Clock;
-use ratescope::event::{Event, Fields};
+use ratescope::event::Event;
 use ratescope::internal::ByRules;
-use ratescope::rules::{Decision, Details, Rules, Store};
+use ratescope::rules::{Decision, Details, Part, Rules, Store};
 use ratescope::time::Span;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -40,65 +41,9 @@ pub(super) struct Shared<S, A, C> {
 /// The next step of a request.
 pub(super) enum Next<B> {
     Call(Passed),
-    Wait(Box<Waiting>),
+    /// It passes after the wait, and has a seat in the queue until then.
+    Wait(Box<(Span, Seat, Passed)>),
     Refuse(Box<Response<B>>),
-}
-
-/// A request that is charged after it passed: its fields, the cost that was counted, and the decision by which it passed.
-pub(super) struct Debtor {
-    pub(super) cost: f64,
-    pub(super) fields: KeptFields,
-    pub(super) decision: Decision,
-    /// The store that decided, if the request had numbers of its own.
-    pub(super) own: Option<Arc<Own>>,
-}
-
-/// Fields that outlive their request.
-pub(super) struct KeptFields(Vec<KeptField>);
-
-struct KeptField {
-    name: String,
-    text: String,
-    is_secret: bool,
-}
-
-impl KeptFields {
-    /// The fields of these names, as far as the request has them.
-    fn new(names: &[String], fields: &dyn Fields) -> Self {
-        let field = |name: &String| {
-            Some(KeptField {
-                name: name.clone(),
-                text: fields.value(name)?.to_owned(),
-                is_secret: fields.is_secret(name),
-            })
-        };
-        KeptFields(names.iter().filter_map(field).collect())
-    }
-
-    fn find(&self, name: &str) -> Option<&KeptField> {
-        self.0.iter().find(|field| field.name == name)
-    }
-}
-
-impl Fields for KeptFields {
-    fn value(&self, name: &str) -> Option<&str> {
-        self.find(name).map(|field| field.text.as_str())
-    }
-
-    fn is_secret(&self, name: &str) -> bool {
-        self.find(name).is_some_and(|field| field.is_secret)
-    }
-}
-
-impl Debtor {
-    fn new(asked: &Asked<'_>, prepared: &Prepared, decision: &Decision) -> Self {
-        Debtor {
-            cost: asked.event.cost,
-            fields: KeptFields::new(&prepared.fields, asked.event.fields),
-            decision: decision.clone(),
-            own: asked.own.clone(),
-        }
-    }
 }
 
 /// A request that the store is asked about.
@@ -107,7 +52,7 @@ struct Asked<'a> {
     event: Event<'a>,
     /// The preparations for the rules in force.
     usual: &'a Arc<Prepared>,
-    /// The store that decides, if the request has numbers of its own.
+    /// The numbers of the request's own.
     own: Option<Arc<Own>>,
     /// The seat, if the request may have to wait. `None` while the queue is full, or while the client has its share of the
     /// seats.
@@ -115,6 +60,11 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
+    fn part(&self) -> Part<'_> {
+        let numbers = self.own.as_ref().map(|own| &own.numbers);
+        Part { numbers, ..Part::count(&self.event) }
+    }
+
     /// The preparations for its own numbers, or else the usual ones.
     fn prepared(&self) -> &Arc<Prepared> {
         self.own.as_ref().map_or(self.usual, |own| &own.prepared)
@@ -165,7 +115,7 @@ impl<S, A, C> Shared<S, A, C> {
         let quotas = headers.want_quotas() || *inserts_decision;
         let mut details = Details::default().with_retry();
         details.quotas = quotas;
-        details.at_once = asked.seat.is_none();
+        details.longest = asked.seat.is_none().then_some(Span::ZERO);
         details
     }
 
@@ -208,11 +158,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
             Err(refusal) => return Some(refusal),
         };
         let details = self.details(&asked);
-        // Without `store_of`: the call of a store whose type is known is inlined.
-        let decision = match &asked.own {
-            None => self.store.check_now(&asked.event, details),
-            Some(own) => own.store.check_now(&asked.event, details),
-        };
+        let decision = self.store.decide_now(&[asked.part()], details)?.into_only();
         Some(self.judge(asked, decision.as_ref()?))
     }
 
@@ -228,9 +174,10 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
             Ok(asked) => asked,
             Err(refusal) => return refusal,
         };
-        let store = self.store_of(asked.own.as_ref());
-        let decision = store.check_async(&asked.event, self.details(&asked)).await;
+        let decisions = self.store.decide(&[asked.part()], self.details(&asked)).await;
         self.meters().took(asked.event.time.until(self.clock.now()));
+        let none = || Decision::new(self.store.rules(), asked.event.time);
+        let decision = decisions.into_only().unwrap_or_else(none);
         self.judge(asked, &decision)
     }
 
@@ -257,20 +204,12 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         Ok(asked)
     }
 
-    /// The store for a request, which may have numbers of its own.
-    pub(super) fn store_of<'a>(&'a self, own: Option<&'a Arc<Own>>) -> &'a dyn Store {
-        match own {
-            None => &*self.store,
-            Some(own) => &*own.store,
-        }
-    }
-
     fn prepared(&self, rules: &Arc<Rules>) -> Arc<Prepared> {
         self.preparations.get(rules, |rules| {
             if self.report().as_ptr() != Arc::as_ptr(rules) {
                 report::unfit(rules, &self.settings);
             }
-            Prepared::new(rules, &self.settings)
+            Prepared::new(rules, None, &self.settings)
         })
     }
 
@@ -286,11 +225,15 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         let prepared = if asked.prepared().is_for(decision.rules()) {
             asked.prepared()
         } else {
+            // The rules were reloaded meanwhile.
             made = self.prepared(decision.rules());
             if made.is_for(&self.store.rules()) {
                 self.preparations.promote(decision.rules());
             }
-            &made
+            &match decision.numbers() {
+                None => made,
+                own => Arc::new(Prepared::new(decision.rules(), own, &self.settings)),
+            }
         };
         prepared.count(decision);
         prepared.note_keyless(&asked.event, decision, self.name());
@@ -302,14 +245,14 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
             _ => return Next::Refuse(self.refuse(asked.head, &asked.event, prepared, decision)),
         };
         self.report_shadows(&asked.event, decision);
-        let passed = self.passed(prepared, &asked, decision);
+        let passed = self.passed(prepared, &asked.event, decision);
         let Some((wait, mut seat)) = seat else {
             meters.count(RequestOutcome::Allowed);
             return Next::Call(passed);
         };
         seat.wait(meters.waiting());
         meters.count(RequestOutcome::Delayed);
-        Next::Wait(Box::new(Waiting { wait, seat, passed }))
+        Next::Wait(Box::new((wait, seat, passed)))
     }
 
     /// Logs that a request passes which a shadow would have refused.
@@ -360,17 +303,14 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         if let Some(passed_over) = self.refusals.take(self.clock.now()) {
             report::unidentified(field, why, self.name(), passed_over);
         }
-        let decision = &Decision::new(Arc::clone(&prepared.rules));
+        let decision = &Decision::new(Arc::clone(&prepared.rules), self.clock.now());
         let refused = Refused::unidentified(*head, decision, why, prepared);
         Next::Refuse(Box::new(refused.respond(&*self.answer, &self.settings.headers)))
     }
 
     #[inline]
-    fn passed(&self, prepared: &Prepared, asked: &Asked<'_>, decision: &Decision) -> Passed {
-        let LayerSettings { headers, inserts_decision, reserves, .. } = &self.settings;
-        let is_charged = self.settings.is_charged_later();
-        let debtor = |is_wanted: bool| is_wanted.then(|| Debtor::new(asked, prepared, decision));
-        let has_rest = is_charged || *reserves || *inserts_decision;
+    fn passed(&self, prepared: &Prepared, event: &Event<'_>, decision: &Decision) -> Passed {
+        let headers = &self.settings.headers;
         let has_headers = headers.always && headers.want_quotas();
         Passed {
             headers: if has_headers {
@@ -378,13 +318,10 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
             } else {
                 None
             },
-            rest: has_rest.then(|| {
-                Box::new(Rest {
-                    debtor: debtor(is_charged),
-                    reserved: debtor(*reserves),
-                    decision: inserts_decision.then(|| decision.clone()),
-                })
-            }),
+            ticket: self
+                .settings
+                .needs_ticket()
+                .then(|| Arc::new(Ticket::new(&prepared.fields, event, decision))),
         }
     }
 }

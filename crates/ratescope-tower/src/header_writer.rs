@@ -52,7 +52,7 @@ impl HeaderWriter {
     }
 
     fn prepared(&self, decision: &Decision) -> Arc<Prepared> {
-        self.preparations.get(decision.rules(), |rules| Prepared::new(rules, &self.settings))
+        self.preparations.get(decision.rules(), |rules| Prepared::new(rules, None, &self.settings))
     }
 
     /// Counts the outcome of each limit, and whether the store failed. Logs a refusal, also one of a shadow. An event

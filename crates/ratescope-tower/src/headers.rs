@@ -190,9 +190,9 @@ impl Headers {
         values.x_retry_after = retry.filter(|_| self.x_retry_after).map(up);
         let mut each = SmallVec::<[OfLimit<'_>; 4]>::new();
         let outcomes = if is_wanted { decision.placed_outcomes() } else { &[] };
-        for &PlacedOutcome { place, outcome, quota, .. } in outcomes {
+        for &PlacedOutcome { at, outcome, quota, .. } in outcomes {
             let Some(mut quota) = quota else { continue };
-            if let Some(limit) = prepared.limit(place) {
+            if let Some(limit) = prepared.limit(at) {
                 if is_at_once || refused.is_some() {
                     quota.remaining = (quota.remaining - limit.waiting).max(0.0);
                 }

@@ -113,6 +113,11 @@ impl LayerSettings {
     pub(super) fn is_charged_later(&self) -> bool {
         self.charge.is_some() || self.charge_sent.is_some()
     }
+
+    /// True if a request that passed is settled later, or handlers want its decision.
+    pub(super) fn needs_ticket(&self) -> bool {
+        self.is_charged_later() || self.reserves || self.inserts_decision
+    }
 }
 
 /// The head of a response.
@@ -454,7 +459,8 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     /// ```
     ///
     /// What was counted by one set of numbers counts in all, in memory and on Redis: see
-    /// [`with_limits`](ratescope::MemoryStore::with_limits). The closure is asked once, and once more if the store has to be
+    /// [`Numbers`](ratescope::rules::Numbers). So the numbers belong to the key, not to the request: a customer whose
+    /// requests come with different numbers in turn gets up to the largest of them. The closure is asked once, and once more if the store has to be
     /// waited for. Its limiters are of the same [shape](ratescope::limit::kept) as that of the rules; others are logged, and
     /// the rules decide. The 256 combinations of numbers that came last are kept, and fewer with more than 390 limits in
     /// the rules; others are made again when they come.

@@ -8,9 +8,9 @@
 //! **How it works.** `service.rs` takes a request. `decide.rs` reads its fields (`fields.rs`; the client's address by
 //! `proxies.rs`) and asks the store: at once if the states are in memory. The request is passed on with `headers.rs`,
 //! waits in `queue.rs`, or is refused by `refusal.rs`. What depends on the rules alone is in `prepared.rs`, made once
-//! at each reload; `own.rs` makes the limits of a request's own. `passed.rs` completes the responses to requests that
-//! passed, also for frameworks that take no layers: [`RateLimit::check`]. `charge.rs` charges costs that are known only
-//! afterwards; `reservation.rs` settles costs that were reserved. `meters.rs` and `report.rs` count and log.
+//! at each reload; `own.rs` finds the numbers of a request's own. `passed.rs` completes the responses to requests that
+//! passed, also for frameworks that take no layers: [`RateLimit::check`]. `ticket.rs` settles costs that are known only
+//! afterwards, also those of `reservation.rs`. `meters.rs` and `report.rs` count and log.
 //!
 //! **What it promises.** A request is counted once, and no request makes the layer panic. The queue, the log and the
 //! labels of the counters are bounded, whoever sends. When the store fails, each rule says what happens to the request.
@@ -22,7 +22,6 @@
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_debug_implementations)]
 
 mod bodies;
-mod charge;
 mod decide;
 mod draft;
 pub mod fields;
@@ -42,6 +41,7 @@ pub mod refusal;
 mod report;
 mod reservation;
 mod service;
+mod ticket;
 mod unidentified;
 pub mod watch;
 

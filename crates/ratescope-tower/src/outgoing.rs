@@ -48,7 +48,7 @@
 //! # Who shares a limit
 //! A limit without `per` is for each host, with its port if the URI has one. Limits can also be `per method`,
 //! `per path`, of several of these, or `per all`. A client that is limited in other ways, such as by account,
-//! asks a [`KeyedPolicy`] itself: see [waiting](ratescope::waiting).
+//! asks a [store](ratescope::rules::Store) itself: see [waiting](ratescope::waiting).
 //!
 //! # When the service asks for a pause
 //! After a response with status 429 or 503 and `Retry-After`, calls of that host wait until that time, and are not
@@ -60,7 +60,7 @@
 //! * A call that waits holds nothing of the inner client, and makes it ready after the wait.
 //! * A call that is dropped, or gives up since its wait would be too long, leaves nothing counted, as
 //!   [waiting](ratescope::waiting#what-is-counted) says. A call that gives up in a queue, since the host asked for a
-//!   pause meanwhile, is [undone](KeyedPolicy::undo).
+//!   pause meanwhile, is [undone](ratescope::Limiter::undo).
 //! * Memory is bounded: [`HOSTS`] keys of each limit, and the pauses of [`HOSTS`] hosts.
 //!
 //! # With reqwest
@@ -95,7 +95,8 @@ pub use service::{CallError, Paced};
 use pause::Pause;
 use ratescope::clock::{Clock, SystemClock};
 use ratescope::policy::{Defaults, Policy};
-use ratescope::store::{Keyed, KeyedPolicy};
+use ratescope::rules::MemoryStore;
+use ratescope::store::Keyed;
 use ratescope::text::ParseError;
 use ratescope::time::Span;
 use ratescope::waiting::Waiting;
@@ -122,7 +123,7 @@ pub struct Pace<C = SystemClock> {
 /// The limits and what they remember.
 #[derive(Debug)]
 struct Limits {
-    store: KeyedPolicy,
+    store: MemoryStore,
     /// Until when each host wants no calls.
     pauses: Keyed<Pause>,
 }
@@ -136,7 +137,7 @@ impl Pace {
     pub fn new(policy: &str) -> Result<Self, ParseError> {
         let fields = Some(FIELDS.map(str::to_owned).to_vec());
         let defaults = Defaults { rate: None, per: FIELDS[0].parse()?, fields, cost: 1.0 };
-        let store = KeyedPolicy::new(Policy::read(policy, &defaults)?, HOSTS);
+        let store = MemoryStore::new(Policy::read(policy, &defaults)?, HOSTS);
         Ok(Pace {
             limits: Arc::new(Limits { store, pauses: Keyed::new(Pause, HOSTS) }),
             waiting: Waiting::DEFAULT,

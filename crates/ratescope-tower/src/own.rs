@@ -1,7 +1,7 @@
 //! Limits of a request's own: other numbers for some limits, such as those that a customer pays for.
 //!
-//! Each combination of numbers has a [store](Store::with_rules), which shares keys and states with that of the layer,
-//! and its headers are prepared as those of the rules are. The combinations that came last are kept.
+//! The headers of each combination of numbers are prepared as those of the rules are. The combinations that came last are
+//! cached.
 
 use super::decide::Shared;
 use super::fields::Head;
@@ -10,7 +10,7 @@ use super::report;
 use core::hash::{Hash, Hasher};
 use ratescope::clock::Clock;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::rules::{Rules, RulesError, Store};
+use ratescope::rules::{Numbers, Rules, RulesError, Store};
 use smallvec::SmallVec;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
@@ -26,13 +26,13 @@ pub(super) type FindLimiter = Arc<dyn Fn(Head<'_>) -> Option<AnyLimiter> + Send 
 
 /// A combination of numbers: the limiters of a request, for each limit that may have one of the request's own.
 #[derive(Clone, PartialEq)]
-struct Numbers(SmallVec<[Option<AnyLimiter>; 1]>);
+struct Limiters(SmallVec<[Option<AnyLimiter>; 1]>);
 
 /// No number of a limiter is NaN.
-impl Eq for Numbers {}
+impl Eq for Limiters {}
 
 /// Limiters with different numbers have the same quota only rarely, as two that differ in their mode.
-impl Hash for Numbers {
+impl Hash for Limiters {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         for limiter in &self.0 {
             limiter.as_ref().and_then(AnyLimiter::quota).hash(hasher);
@@ -40,9 +40,9 @@ impl Hash for Numbers {
     }
 }
 
-/// The store for requests with the same numbers, and their headers.
+/// The numbers of requests with the same limiters, and their headers.
 pub(super) struct Own {
-    pub(super) store: Arc<dyn Store>,
+    pub(super) numbers: Numbers,
     pub(super) prepared: Arc<Prepared>,
 }
 
@@ -51,31 +51,31 @@ type Entry = OnceLock<Option<Arc<Own>>>;
 
 /// The combinations that came last, under the rules in force.
 ///
-/// The lock is held for a look-up or an entry, and never while a store is made: those who wait for a store that takes
-/// long, such as one of thousands of rules, are the requests with its numbers.
+/// The lock is held for a look-up or an entry, and never while headers are prepared: those who wait for headers that take
+/// long, such as those of thousands of rules, are the requests with these numbers.
 #[derive(Default)]
 pub(super) struct Combinations(RwLock<Recent>);
 
 #[derive(Default)]
 struct Recent {
     rules: Weak<Rules>,
-    entries: HashMap<Arc<Numbers>, Arc<Entry>>,
+    entries: HashMap<Arc<Limiters>, Arc<Entry>>,
     /// The keys of the map, the oldest first.
-    order: VecDeque<Arc<Numbers>>,
+    order: VecDeque<Arc<Limiters>>,
 }
 
 impl Combinations {
-    /// The entry of these numbers, which is new and empty if there was none.
-    fn get(&self, rules: &Arc<Rules>, numbers: &Numbers) -> Arc<Entry> {
+    /// The entry of these limiters, which is new and empty if there was none.
+    fn get(&self, rules: &Arc<Rules>, limiters: &Limiters) -> Arc<Entry> {
         let recent = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = recent.find(rules, numbers) {
+        if let Some(entry) = recent.find(rules, limiters) {
             return entry;
         }
         drop(recent);
         let mut recent = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        // Another request with these numbers may have come first.
-        let known = recent.find(rules, numbers);
-        known.unwrap_or_else(|| recent.add(rules, numbers))
+        // Another request with these limiters may have come first.
+        let known = recent.find(rules, limiters);
+        known.unwrap_or_else(|| recent.add(rules, limiters))
     }
 }
 
@@ -84,12 +84,12 @@ impl Recent {
         self.rules.as_ptr() == Arc::as_ptr(rules)
     }
 
-    fn find(&self, rules: &Arc<Rules>, numbers: &Numbers) -> Option<Arc<Entry>> {
-        let entry = if self.is_for(rules) { self.entries.get(numbers) } else { None };
+    fn find(&self, rules: &Arc<Rules>, limiters: &Limiters) -> Option<Arc<Entry>> {
+        let entry = if self.is_for(rules) { self.entries.get(limiters) } else { None };
         entry.cloned()
     }
 
-    fn add(&mut self, rules: &Arc<Rules>, numbers: &Numbers) -> Arc<Entry> {
+    fn add(&mut self, rules: &Arc<Rules>, limiters: &Limiters) -> Arc<Entry> {
         if !self.is_for(rules) {
             *self = Recent { rules: Arc::downgrade(rules), ..Recent::default() };
         }
@@ -100,16 +100,16 @@ impl Recent {
         {
             self.entries.remove(&oldest);
         }
-        let numbers = Arc::new(numbers.clone());
+        let limiters = Arc::new(limiters.clone());
         let entry = Arc::default();
-        self.order.push_back(Arc::clone(&numbers));
-        self.entries.insert(numbers, Arc::clone(&entry));
+        self.order.push_back(Arc::clone(&limiters));
+        self.entries.insert(limiters, Arc::clone(&entry));
         entry
     }
 }
 
 impl<S: Store, A, C: Clock> Shared<S, A, C> {
-    /// The store for a request with numbers of its own; `None` if it has none, or if they don't fit the rules.
+    /// The numbers of a request's own; `None` if it has none, or if they don't fit the rules.
     #[inline]
     pub(super) fn own(&self, head: &Head<'_>, usual: &Prepared) -> Option<Arc<Own>> {
         if self.settings.limiters.is_empty() { None } else { self.find_own(head, usual) }
@@ -117,24 +117,23 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
 
     fn find_own(&self, head: &Head<'_>, usual: &Prepared) -> Option<Arc<Own>> {
         let each = self.settings.limiters.iter();
-        let numbers = Numbers(each.map(|(_, find)| find(*head)).collect());
-        if numbers.0.iter().all(Option::is_none) {
+        let limiters = Limiters(each.map(|(_, find)| find(*head)).collect());
+        if limiters.0.iter().all(Option::is_none) {
             return None;
         }
-        let entry = self.combinations.get(&usual.rules, &numbers);
-        entry.get_or_init(|| self.make_own(&numbers, &usual.rules)).clone()
+        let entry = self.combinations.get(&usual.rules, &limiters);
+        entry.get_or_init(|| self.make_own(&limiters, &usual.rules)).clone()
     }
 
-    fn make_own(&self, numbers: &Numbers, rules: &Arc<Rules>) -> Option<Arc<Own>> {
+    fn make_own(&self, limiters: &Limiters, rules: &Arc<Rules>) -> Option<Arc<Own>> {
         let limiter_of = |name: &str| {
             let place = self.settings.limiters.iter().position(|(limit, _)| limit == name)?;
-            numbers.0.get(place)?.clone()
+            limiters.0.get(place)?.clone()
         };
-        let store = rules.with_limiters(limiter_of).and_then(|rules| self.store.with_rules(rules));
-        match store {
-            Ok(store) => {
-                let prepared = Arc::new(Prepared::new(&store.rules(), &self.settings));
-                Some(Arc::new(Own { store, prepared }))
+        match Numbers::new(rules, limiter_of) {
+            Ok(numbers) => {
+                let prepared = Arc::new(Prepared::new(rules, Some(&numbers), &self.settings));
+                Some(Arc::new(Own { numbers, prepared }))
             }
             Err(error) => {
                 self.report_bad_limits(&error);

@@ -1,17 +1,16 @@
 //! A request that passed the limits, from then until its response is complete.
 
-use super::decide::{Debtor, Next, Shared};
+use super::decide::{Next, Shared};
 use super::fields::Head;
 use super::headers::Values;
 use super::layer::{RateLimit, ResponseHead};
-use super::queue::Seat;
 use super::refusal::Answer;
 use super::reservation::Reservation;
+use super::ticket::Ticket;
 use core::fmt;
 use http::{Request, Response};
 use ratescope::clock::Clock;
-use ratescope::rules::{Decision, Store};
-use ratescope::time::Span;
+use ratescope::rules::Store;
 use std::sync::Arc;
 
 /// A request that passed: what [`RateLimit::finish`] needs to complete its response.
@@ -20,34 +19,8 @@ use std::sync::Arc;
 pub struct Passed {
     /// The headers of its response.
     pub(super) headers: Option<Box<Values>>,
-    /// What few layers need.
-    pub(super) rest: Option<Box<Rest>>,
-}
-
-/// A request that is passed on later, and holds a place in the queue until then.
-pub(super) struct Waiting {
-    pub(super) wait: Span,
-    pub(super) seat: Seat,
-    pub(super) passed: Passed,
-}
-
-pub(super) struct Rest {
-    /// The request's event, to charge it afterwards, if anything is charged.
-    pub(super) debtor: Option<Debtor>,
-    /// The request's event, to settle its reserved cost.
-    pub(super) reserved: Option<Debtor>,
-    /// The decision, for [`insert_decision`](super::RateLimit::insert_decision).
-    pub(super) decision: Option<Decision>,
-}
-
-impl Passed {
-    pub(super) fn debtor(&self) -> Option<&Debtor> {
-        self.rest.as_ref()?.debtor.as_ref()
-    }
-
-    pub(super) fn into_debtor(self) -> Option<Debtor> {
-        self.rest?.debtor
-    }
+    /// What it takes to settle the request, where anything is settled or handlers want the decision.
+    pub(super) ticket: Option<Arc<Ticket>>,
 }
 
 impl fmt::Debug for Passed {
@@ -122,39 +95,47 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
             Some(next) => next,
             None => self.decide(&Head::new(request)).await,
         };
-        let mut passed = match next {
+        let passed = match next {
             Next::Refuse(response) => return Err(response),
             Next::Call(passed) => passed,
             Next::Wait(waiting) => {
-                let Waiting { wait, seat, passed } = *waiting;
+                let (wait, seat, passed) = *waiting;
                 self.clock.sleep(wait).await;
                 drop(seat);
                 passed
             }
         };
-        self.insert_extensions(request, &mut passed);
+        self.insert_extensions(request, &passed);
         Ok(passed)
     }
 
-    /// Moves the decision and the reservation to the extensions of a request.
+    /// Adds the decision and the reservation to the extensions of a request. The reservation of an outer layer, or of an
+    /// earlier check, is settled together with this one.
     pub(super) fn insert_extensions<Q>(
         self: &Arc<Self>,
         request: &mut Request<Q>,
-        passed: &mut Passed,
+        passed: &Passed,
     ) {
-        let Some(rest) = &mut passed.rest else { return };
-        if let Some(reserved) = rest.reserved.take() {
-            request.extensions_mut().insert(Reservation::new(Arc::clone(self), reserved));
+        let Some(ticket) = &passed.ticket else { return };
+        let extensions = request.extensions_mut();
+        if self.settings.reserves {
+            let outer = extensions.remove::<Reservation>();
+            extensions.insert(Reservation::new(Arc::clone(self), Arc::clone(ticket), outer));
         }
-        if let Some(decision) = rest.decision.take() {
-            request.extensions_mut().insert(decision);
+        if self.settings.inserts_decision {
+            extensions.insert(ticket.decision.clone());
         }
+    }
+
+    /// The ticket of a request that is charged when the response is there.
+    pub(super) fn charged<'a>(&self, passed: &'a Passed) -> Option<&'a Arc<Ticket>> {
+        passed.ticket.as_ref().filter(|_| self.settings.is_charged_later())
     }
 
     /// Completes a response: charges for its head, and adds the headers.
     pub(super) async fn finish<B>(&self, passed: &mut Passed, response: &mut Response<B>) {
-        if let Some(debtor) = passed.debtor() {
-            self.charge_head(debtor, ResponseHead::new(response)).await;
+        if let Some(ticket) = self.charged(passed) {
+            self.charge_head(ticket, ResponseHead::new(response)).await;
         }
         if let Some(headers) = &mut passed.headers {
             headers.write(response.headers_mut());

@@ -14,7 +14,7 @@ use ratescope::event::{Event, Fields};
 use ratescope::internal::Ask;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::Limit;
-use ratescope::rules::{Decision, Place, Rule, Rules};
+use ratescope::rules::{Decision, Numbers, PlannedLimit, Rule, Rules};
 use ratescope::time::Time;
 use smallvec::SmallVec;
 use std::sync::{Arc, Once};
@@ -23,7 +23,10 @@ use std::sync::{Arc, Once};
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) rules: Arc<Rules>,
-    each: Vec<PreparedRule>,
+    /// The counters of each rule.
+    meters: Vec<RuleMeters>,
+    /// In the order of the plan. `None` for limiters that never refuse.
+    limits: Vec<Option<PreparedLimit>>,
     /// True if any limit may delay a request.
     may_delay: bool,
     /// The names of the fields that rules are about, each once.
@@ -40,19 +43,10 @@ pub(super) struct Prepared {
 /// A limit that counts requests without one of its fields together.
 #[derive(Debug)]
 struct Keyless {
-    rule: usize,
-    limit: usize,
+    /// The index of the limit in the plan.
+    at: usize,
     field: String,
     told: Once,
-}
-
-/// The preparations for a rule.
-#[derive(Debug)]
-struct PreparedRule {
-    meters: RuleMeters,
-    /// `None` for limiters that never refuse.
-    limits: Vec<Option<PreparedLimit>>,
-    stretched: Vec<Option<PreparedLimit>>,
 }
 
 /// The headers of a limit that are the same for all clients.
@@ -71,32 +65,35 @@ pub(super) struct PreparedLimit {
 }
 
 impl Prepared {
-    pub(super) fn new(rules: &Arc<Rules>, settings: &LayerSettings) -> Self {
+    /// The preparations for requests with these numbers of their own, or with the usual ones.
+    pub(super) fn new(
+        rules: &Arc<Rules>,
+        numbers: Option<&Numbers>,
+        settings: &LayerSettings,
+    ) -> Self {
         let unit = settings.headers.unit;
-        let of = |(rule, names): (&Rule, Vec<String>)| {
-            let of_limits = |limits: &[Limit]| {
-                let each = limits.iter().zip(&names);
-                each.map(|(limit, name)| PreparedLimit::new(name, &limit.limiter, unit)).collect()
-            };
-            PreparedRule {
-                meters: RuleMeters::new(rule.name(), settings.name.as_deref()),
-                limits: of_limits(rule.limits()),
-                stretched: of_limits(rule.stretched()),
-            }
+        let name = settings.name.as_deref();
+        let meters = rules.rules().iter().map(|rule| RuleMeters::new(rule.name(), name)).collect();
+        let of = |at: usize, planned: &PlannedLimit| {
+            let own = numbers.and_then(|numbers| numbers.limit(at));
+            PreparedLimit::new(&planned.name, &own.unwrap_or(&planned.limit).limiter, unit)
         };
-        let each = rules.rules().iter().zip(rules.limit_names()).map(of).collect();
+        let plan = rules.plan().iter().enumerate();
+        let limits: Vec<_> = plan.map(|(at, planned)| of(at, planned)).collect();
         let may_delay =
             rules.rules().iter().flat_map(Rule::limits).any(|limit| limit.limiter.delays());
         let fields: Vec<String> = rules.fields().into_iter().map(str::to_owned).collect();
         let by_ip = fields.iter().any(|field| settings.sources.may_be_ip(field));
         let demanding = settings.sources.demanding(&rules.fields_of(|rule| !rule.is_shadow()));
-        let missing = match settings.sources.refuse_missing {
-            true => settings.sources.missing(rules).collect(),
-            false => Vec::new(),
+        let missing = if settings.sources.refuse_missing {
+            settings.sources.missing(rules).collect()
+        } else {
+            Vec::new()
         };
         let refusal = |field: &str| (field.to_owned(), Unidentified::without_source(field));
         Prepared {
-            each,
+            meters,
+            limits,
             may_delay,
             fields,
             by_ip,
@@ -121,9 +118,8 @@ impl Prepared {
     fn demand<'f>(&'f self, fields: &'f RequestFields<'_>) -> Option<(&'f str, &'f Unidentified)> {
         let asked = self.rules.ask(&Event { time: Time::ZERO, cost: 0.0, fields }, None);
         for ask in asked.iter().filter(|ask| !ask.is_shadow) {
-            let limit =
-                self.rules.rules().get(ask.rule).and_then(|rule| rule.limits().get(ask.limit));
-            for field in limit.into_iter().flat_map(|limit| limit.per.fields()) {
+            let planned = self.rules.plan().get(ask.at);
+            for field in planned.into_iter().flat_map(|planned| planned.limit.per.fields()) {
                 if let Some((field, why)) = self.missing.iter().find(|(known, _)| known == field) {
                     return Some((field, why));
                 }
@@ -137,14 +133,12 @@ impl Prepared {
     #[inline]
     pub(super) fn note_keyless(&self, event: &Event<'_>, decision: &Decision, layer: Option<&str>) {
         for one in self.keyless.iter().filter(|one| !one.told.is_completed()) {
-            let place = (one.rule, one.limit);
             let mut answers = decision.placed_outcomes().iter();
-            let mut is_asked =
-                || answers.any(|answer| (answer.place.rule, answer.place.limit) == place);
+            let answer = answers.find(|answer| answer.at == one.at);
             // A source is asked only where a limit needs it.
-            if is_asked()
+            if let Some(answer) = answer
                 && event.field(&one.field).is_empty()
-                && let Some(rule) = self.rules.rules().get(one.rule)
+                && let Some(rule) = self.rules.rules().get(answer.rule)
             {
                 one.told.call_once(|| report::keyless(rule.name(), &one.field, layer));
             }
@@ -164,17 +158,17 @@ impl Prepared {
     fn delaying_keys(&self, event: &Event<'_>, queue: &Queue) -> Option<KeyHashes> {
         let asked = self.rules.ask(event, None);
         let of = |ask: &Ask| {
-            let rule = self.rules.rules().get(ask.rule)?;
-            let limit = rule.limits().get(ask.limit).filter(|limit| limit.limiter.delays())?;
-            (!rule.is_shadow() && !ask.is_stretched).then_some((ask.rule, ask.limit, limit))
+            let PlannedLimit { limit, is_relaxed, .. } = self.rules.plan().get(ask.at)?;
+            let may_delay = limit.limiter.delays() && !ask.is_shadow && !is_relaxed;
+            may_delay.then_some((ask.at, limit))
         };
         let mut delaying = asked.iter().filter_map(of).peekable();
         delaying.peek()?;
         // All clients share the key of a limit without fields, so nobody can take more than a share.
-        let keyed = delaying.filter(|(_, _, limit)| !limit.per.fields().is_empty());
-        let hash = |(rule, place, limit): (usize, usize, &Limit)| {
+        let keyed = delaying.filter(|(_, limit)| !limit.per.fields().is_empty());
+        let hash = |(at, limit): (usize, &Limit)| {
             let values = limit.per.fields().iter().map(|field| event.field(field));
-            queue.hash((rule, place, values.collect::<Vec<_>>()))
+            queue.hash((at, values.collect::<Vec<_>>()))
         };
         Some(keyed.map(hash).collect())
     }
@@ -182,8 +176,8 @@ impl Prepared {
     /// Counts the answers of the limits.
     pub(super) fn count(&self, decision: &Decision) {
         for one in decision.placed_outcomes() {
-            if let Some(rule) = self.each.get(one.place.rule) {
-                rule.meters.count(one);
+            if let Some(meters) = self.meters.get(one.rule) {
+                meters.count(one);
             }
         }
     }
@@ -201,26 +195,22 @@ impl Prepared {
         }
     }
 
-    /// The headers of a limit; `None` if its limiter never refuses.
-    pub(super) fn limit(&self, place: Place) -> Option<&PreparedLimit> {
-        let rule = self.each.get(place.rule)?;
-        let limits = if place.is_stretched { &rule.stretched } else { &rule.limits };
-        limits.get(place.limit)?.as_ref()
+    /// The headers of a limit, by its index in the plan; `None` if its limiter never refuses.
+    pub(super) fn limit(&self, at: usize) -> Option<&PreparedLimit> {
+        self.limits.get(at)?.as_ref()
     }
 }
 
 /// The limits that count by fields which their rules do not ask for.
 fn keyless(rules: &Rules) -> Vec<Keyless> {
     let mut all = Vec::new();
-    for (i, rule) in rules.rules().iter().enumerate() {
-        for (j, limit) in rule.limits().iter().enumerate() {
-            let is_sure = |field: &str| {
-                matches!(field, "method" | "path")
-                    || rule.path().iter().any(|step| step.key == field)
-            };
-            for field in limit.per.fields().iter().filter(|field| !is_sure(field)) {
-                all.push(Keyless { rule: i, limit: j, field: field.clone(), told: Once::new() });
-            }
+    for (at, planned) in rules.plan().iter().enumerate() {
+        let path = rules.rules().get(planned.rule).map_or(&[][..], Rule::path);
+        let is_sure = |field: &str| {
+            matches!(field, "method" | "path") || path.iter().any(|step| step.key == field)
+        };
+        for field in planned.limit.per.fields().iter().filter(|field| !is_sure(field)) {
+            all.push(Keyless { at, field: field.clone(), told: Once::new() });
         }
     }
     all

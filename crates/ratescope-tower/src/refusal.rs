@@ -116,7 +116,7 @@ impl<'a> Refused<'a> {
             is_known && !one.rule.is_shadow() && !one.outcome.is_allowed()
         };
         let exceeded = self.decision.outcomes().filter(is_exceeded);
-        exceeded.filter_map(|one| Some(self.prepared.limit(one.place)?.name.as_str()))
+        exceeded.filter_map(|one| Some(self.prepared.limit(one.at)?.name.as_str()))
     }
 
     /// One sentence for the client. It says nothing about others who share the limit.

@@ -204,8 +204,7 @@ pub(super) fn unfit(rules: &Rules, settings: &LayerSettings) {
         return;
     }
     let keeps = |rule: &&Rule| {
-        let mut limits = rule.limits().iter().chain(rule.stretched());
-        rule.cost().is_none() && limits.any(|limit| !limit.limiter.can_undo())
+        rule.cost().is_none() && rule.limits().iter().any(|limit| !limit.limiter.can_undo())
     };
     for rule in rules.rules().iter().filter(keeps) {
         tracing::warn!(

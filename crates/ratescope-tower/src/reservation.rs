@@ -2,7 +2,8 @@
 //!
 //! A request is counted at the highest cost that it may have, and settled at its actual cost: see [`Reservation`].
 
-use super::decide::{Debtor, Shared};
+use super::decide::Shared;
+use super::ticket::Ticket;
 use core::fmt;
 use ratescope::clock::Clock;
 use ratescope::rules::Store;
@@ -44,10 +45,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///   a handler that fails before it adds anything, or never uses the reservation, gives all back. So put the layer
 ///   around the routes that reserve, with a second limit on the number of their requests, which also counts failed
 ///   ones.
-/// * A limiter that measures a rate can't give back: see [`Limiter::give_back`](ratescope::Limiter::give_back). With
+/// * Only what certainly still counts is given back, by the time at which the request was counted: see
+///   [`Limiter::undo`](ratescope::Limiter::undo). What a bucket has drained since, or a window has forgotten, is gone. So
+///   nobody gains by holding requests open. Still, give bodies a timeout, and bound the open requests of a client.
+/// * With several layers that reserve, and for a request that is checked twice, one reservation settles all of them.
+/// * A limiter that measures a rate can't give back. With
 ///   such a limiter among the limits, nothing is given back to any limit, and the layer logs a warning when it is made.
 ///   It does not warn of a [store](ratescope::rules::Store) of one's own that can't give back.
-/// * What is given back after a window has ended is given back in the next one.
 /// * Nothing waits. A store in memory has counted the difference when these methods return. For any other store, a task
 ///   of tokio counts the difference. A lost charge is counted in the [meters](super::meters) or logged; what can't be
 ///   given back, as without a runtime, stays counted. If the store failed and each rule decided by its
@@ -57,6 +61,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Reservation {
     reserved: f64,
     open: Arc<Mutex<Open>>,
+    /// That of an outer layer.
+    outer: Option<Box<Reservation>>,
 }
 
 /// What is not settled yet.
@@ -67,17 +73,22 @@ struct Open {
 }
 
 impl Reservation {
-    pub(super) fn new<S, A, C>(shared: Arc<Shared<S, A, C>>, debtor: Debtor) -> Self
+    pub(super) fn new<S, A, C>(
+        shared: Arc<Shared<S, A, C>>,
+        ticket: Arc<Ticket>,
+        outer: Option<Reservation>,
+    ) -> Self
     where
         S: Store,
         A: Send + Sync + 'static,
         C: Clock,
     {
-        let reserved = debtor.cost;
-        let settle = Box::new(move |actual| shared.settle(debtor, actual));
+        let reserved = ticket.cost;
+        let settle = Box::new(move |actual| shared.settle(ticket, actual));
         Reservation {
             reserved,
             open: Arc::new(Mutex::new(Open { added: 0.0, settle: Some(settle) })),
+            outer: outer.map(Box::new),
         }
     }
 
@@ -90,6 +101,9 @@ impl Reservation {
     /// last clone is dropped.
     pub fn add(&self, cost: f64) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).added += cost;
+        if let Some(outer) = &self.outer {
+            outer.add(cost);
+        }
     }
 
     /// Settles the request at its actual `cost`, in place of the added costs. Later calls change nothing. A negative or
@@ -97,6 +111,9 @@ impl Reservation {
     pub fn settle(&self, cost: f64) {
         let settle = self.open.lock().unwrap_or_else(PoisonError::into_inner).settle.take();
         drop(Open { added: cost, settle });
+        if let Some(outer) = &self.outer {
+            outer.settle(cost);
+        }
     }
 }
 

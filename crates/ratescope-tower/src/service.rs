@@ -92,10 +92,10 @@ where
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let shared = &self.shared;
         let state = match shared.decide_now(&Head::new(&request)) {
-            Some(Next::Call(mut passed)) => {
-                shared.insert_extensions(&mut request, &mut passed);
+            Some(Next::Call(passed)) => {
+                shared.insert_extensions(&mut request, &passed);
                 let inner = self.inner.call(request);
-                match passed.debtor() {
+                match shared.charged(&passed) {
                     None => State::Called { inner, headers: passed.headers },
                     Some(_) => {
                         let response = respond(Arc::clone(shared), inner, passed);
@@ -156,7 +156,8 @@ where
 {
     let mut response = response.await?;
     shared.finish(&mut passed, &mut response).await;
-    Ok((response, passed.into_debtor().and_then(|debtor| shared.debt(debtor))))
+    let ticket = shared.charged(&passed).cloned();
+    Ok((response, ticket.and_then(|ticket| shared.debt(ticket))))
 }
 
 pin_project! {

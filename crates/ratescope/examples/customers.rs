@@ -25,7 +25,7 @@ impl Api {
 impl<C: Clock> Api<C> {
     fn call(&self, database: &Database, customer: &str) -> String {
         let checked = match database.get(customer) {
-            Some(&calls @ 1..) => self.calls.check_key_with(&Gcra::per_minute(calls), customer),
+            Some(&calls @ 1..) => self.calls.check_key_with(Gcra::per_minute(calls), customer),
             _ => self.calls.check_key(customer),
         };
         if checked.is_allowed() {

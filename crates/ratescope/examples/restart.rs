@@ -2,7 +2,7 @@
 //!
 //! `cargo run --example restart -- /tmp/states`
 
-use ratescope::{Event, KeyedPolicy, Policy, Time, files};
+use ratescope::{Event, MemoryStore, Policy, Time, files};
 use std::error::Error;
 use std::path::Path;
 use std::time::SystemTime;
@@ -14,8 +14,8 @@ const LONGEST: u64 = 1 << 20;
 fn job(states: &Path, now: Time) -> Result<usize, Box<dyn Error>> {
     let policy: Policy = "fixed-window 3/1d per recipient".parse()?;
     let store = match files::read(states, LONGEST)? {
-        Some(bytes) => KeyedPolicy::restore(policy, 1000, &bytes)?,
-        None => KeyedPolicy::new(policy, 1000), // the first time
+        Some(bytes) => MemoryStore::restore(policy, 1000, &bytes)?,
+        None => MemoryStore::new(policy, 1000), // the first time
     };
     let mail = Event { time: now, cost: 1.0, fields: &[("recipient", "ann")] };
     let sent = [&mail; 2].iter().filter(|mail| store.check(mail).is_allowed()).count();

@@ -3,17 +3,17 @@
 //! `cargo run --example several`
 
 use ratescope::clock::{Clock, SystemClock};
-use ratescope::{Event, KeyedPolicy, ParseError, Time};
+use ratescope::{Event, MemoryStore, ParseError, Policy, Time};
 
 struct Mails {
-    limits: KeyedPolicy,
+    limits: MemoryStore,
 }
 
 impl Mails {
     fn new() -> Result<Self, ParseError> {
-        let policy =
+        let policy: Policy =
             "gcra 3/1m per user & gcra 4/1m per ip & fixed-window 1000/1d per all".parse()?;
-        Ok(Mails { limits: KeyedPolicy::new(policy, 100_000) })
+        Ok(Mails { limits: MemoryStore::new(policy, 100_000) })
     }
 
     fn may_send(&self, time: Time, user: &str, ip: &str) -> bool {

@@ -7,7 +7,7 @@
 
 use allocation_counter::measure;
 use ratescope::event::Event;
-use ratescope::{KeyedPolicy, Time};
+use ratescope::{MemoryStore, Policy, Time};
 use std::time::Instant;
 
 /// Each counts in periods of a minute.
@@ -67,7 +67,7 @@ impl Chance {
 }
 
 fn soak(limiter: &str) {
-    let store = KeyedPolicy::new(format!("{limiter} per user").parse().unwrap(), 20_000);
+    let store = MemoryStore::new(format!("{limiter} per user").parse::<Policy>().unwrap(), 20_000);
     let mut chance = Chance(1);
     // A clock that stands at a billion seconds, and steps.
     let mut skew = 1_000_000_000;

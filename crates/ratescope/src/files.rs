@@ -1,15 +1,15 @@
 //! Small files that are written atomically, such as [saved states](crate::store::saved).
 //!
 //! ```
-//! use ratescope::{KeyedPolicy, Time, files};
+//! use ratescope::{MemoryStore, Policy, Time, files};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = std::env::temp_dir().join(format!("ratescope-files-{}", std::process::id()));
 //! # std::fs::create_dir_all(&folder)?;
 //! let (path, now) = (folder.join("states"), Time::from(std::time::SystemTime::now()));
-//! let policy = || "fixed-window 1000/1d per user".parse();
+//! let policy = || "fixed-window 1000/1d per user".parse::<Policy>();
 //! let store = match files::read(&path, 1 << 30)? {
-//!     Some(bytes) => KeyedPolicy::restore(policy()?, 100_000, &bytes)?,
-//!     None => KeyedPolicy::new(policy()?, 100_000), // the first start
+//!     Some(bytes) => MemoryStore::restore(policy()?, 100_000, &bytes)?,
+//!     None => MemoryStore::new(policy()?, 100_000), // the first start
 //! };
 //! // At the end, or now and then:
 //! files::write(&path, &store.save(now))?;

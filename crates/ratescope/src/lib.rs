@@ -73,7 +73,7 @@
 //! | to | take | crate |
 //! |---|---|---|
 //! | limit keys in a process, or wait | [`RateLimiter`] | |
-//! | count an event in several limits, all or none | [`KeyedPolicy`] | |
+//! | count an event in several limits, all or none | [`MemoryStore`] | |
 //! | give each user a limit of its own | [`limit::per_key`] | |
 //! | have limits in a file that is read again | [`rules`] | |
 //! | keep quotas over a restart | [`store::saved`] | |
@@ -191,7 +191,6 @@ pub use time::{Span, Time};
 pub use {
     rate_limiter::{Checked, DirectRateLimiter, RateLimiter},
     rules::{Decision, MemoryStore, Store},
-    store::KeyedPolicy,
 };
 
 /// What the crates of this workspace share. Semver promises nothing here.
@@ -209,9 +208,9 @@ pub mod internal {
     #[cfg(feature = "std")]
     pub use crate::{
         address::made::Made,
-        rules::asked::{Ask, AskedOutcomes},
         rules::by_rules::ByRules,
         rules::decision::{PlacedOutcome, RawQuota},
+        rules::plan::{Ask, Asked, Mode},
         rules::sketch::{Placed, Sketch},
     };
 

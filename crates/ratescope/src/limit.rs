@@ -200,17 +200,6 @@ pub trait Limiter: Sealed {
     /// The state of a key without events.
     fn initial(&self) -> Self::State;
 
-    /// The state of a key without events that has the limiter of `state`, for [`per_key`].
-    #[doc(hidden)]
-    fn initial_like(&self, _state: &Self::State) -> Self::State {
-        self.initial()
-    }
-
-    /// Converts a state to the limiter of `initial`, for `MemoryStore::with_limits`.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn adapt(&self, _state: &mut Self::State, _initial: &Self::State) {}
-
     /// The outcome that [`check`](Self::check) would give for an event of cost `cost` at `now`. Counts nothing. With
     /// cost 0 the outcome shows the level and the limit at `now`.
     fn peek(&self, state: &Self::State, now: Time, cost: f64) -> Outcome;
@@ -253,14 +242,6 @@ pub trait Limiter: Sealed {
         false
     }
 
-    /// Takes back a cost that was counted at an unknown time. A bucket and a [`fixed_window`] assume that the time was
-    /// `now`. A [`sliding_window`] and a [`sliding_log`] take it from the oldest events that still count; a
-    /// [`sliding_counter`] from the current window of the clock, and the rest from the window before. A key never has
-    /// more left than a new one. Returns whether the limiter can give back, as [`undo`](Self::undo) does.
-    fn give_back(&self, state: &mut Self::State, now: Time, cost: f64) -> bool {
-        self.undo(state, now, now, cost)
-    }
-
     /// True if the states of this limiter grow with the events that they count, so that
     /// [`forget`](Self::forget) can free memory.
     fn grows(&self) -> bool {
@@ -284,6 +265,21 @@ pub trait Limiter: Sealed {
 
     /// How long until an event of cost 1 is decided as the first event of a new key, if nothing arrives before.
     fn reset_after(&self, state: &Self::State, now: Time) -> Span;
+
+    /// True if the key of this state is being refused an event of cost `cost` at `now`, by the limiter that counted the
+    /// state; `latest` is the latest time of an event of any key.
+    ///
+    /// A state from the future refuses until the clock has caught up, or until an event of the key moves the state back.
+    /// A key that sends nothing must not be protected from eviction for all that time. So when the clock is further
+    /// behind than the state takes to reset, a refused event of cost 0 is recorded here, which moves the state to `now`.
+    #[doc(hidden)]
+    fn is_refused(&self, state: &mut Self::State, now: Time, latest: Time, cost: f64) -> bool {
+        let is_refused = !self.peek(state, now, cost).is_allowed();
+        if is_refused && now < latest && now.until(latest) > self.reset_after(state, latest) {
+            self.record(state, now, 0.0, false);
+        }
+        is_refused
+    }
 
     /// The most that is ever admitted in any interval `(t, t + window]`, if all events have the cost
     /// `cost` and time does not run backwards. Infinite when the limiter has no such bound.

@@ -84,14 +84,14 @@ impl Retry {
 /// As in `refused: level 10.4, limit 10`.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", Answer(self.wait), Numbers(self))
+        write!(f, "{}: {}", Answer(self.wait), InNumbers(self))
     }
 }
 
 /// The numbers of an outcome, as in `level 10.4, limit 10`.
-pub(crate) struct Numbers<'a>(pub(crate) &'a Outcome);
+pub(crate) struct InNumbers<'a>(pub(crate) &'a Outcome);
 
-impl fmt::Display for Numbers<'_> {
+impl fmt::Display for InNumbers<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, number) in [("level ", self.0.level), (", limit ", self.0.limit)] {
             f.write_str(name)?;

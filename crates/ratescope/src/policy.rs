@@ -15,11 +15,11 @@
 //! ```
 //! use ratescope::event::Event;
 //! use ratescope::policy::Policy;
-//! use ratescope::store::KeyedPolicy;
+//! use ratescope::MemoryStore;
 //! use ratescope::Time;
 //!
 //! let policy: Policy = "gcra 3/1m per user & gcra 4/1m per ip".parse()?;
-//! let store = KeyedPolicy::new(policy, 100_000);
+//! let store = MemoryStore::new(policy, 100_000);
 //! let mail = |user| store.check(&Event {
 //!     time: Time::ZERO,
 //!     cost: 1.0,
@@ -64,13 +64,13 @@ mod secret;
 mod serialize;
 mod text;
 
-pub use decide::{PolicyOutcome, retry_after, strictest};
+pub use decide::{retry_after, tightness};
 pub use key::{FIELDS, Per};
 pub use secret::{KeySecret, is_credential};
 pub use text::Defaults;
 #[cfg(feature = "std")]
 pub(crate) use {
-    decide::{fullness, longer, stricter, tightness},
+    decide::{fullness, longer},
     key::escaped,
 };
 
@@ -134,13 +134,13 @@ impl Limit {
     /// ```
     /// use ratescope::limit::gcra::Gcra;
     /// use ratescope::policy::{Limit, Policy};
-    /// use ratescope::{Rate, KeyedPolicy};
+    /// use ratescope::{Rate, MemoryStore};
     ///
     /// let often = Limit::from(Gcra::per_second(10)).by("user")?;
     /// let much = Limit::from(Gcra::new(Rate::per_day(5000), 500.0)?).by("user")?.by("path")?;
     /// let policy = Policy::new(vec![often, much])?;
     /// assert_eq!(policy, "gcra 10/1s burst 10 per user & gcra 5000/1d burst 500 per user+path".parse()?);
-    /// let store = KeyedPolicy::new(policy, 100_000);
+    /// let store = MemoryStore::new(policy, 100_000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

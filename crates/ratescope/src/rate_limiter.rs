@@ -10,6 +10,7 @@ use crate::text::BadNumber;
 use crate::time::Time;
 use crate::waiting::{Blocked, Lines, NotAllowed, Waiting, until_in_line};
 use core::fmt;
+use core::future::ready;
 use core::hash::{BuildHasher, Hash};
 use core::time::Duration;
 use std::sync::Arc;
@@ -108,7 +109,7 @@ where
     pub fn charge(&self, cost: impl Into<f64>) -> Result<(), BadNumber> {
         // Before the lock, under which neither the clock nor a conversion of the caller's may run.
         let (now, cost) = (self.clock.now(), cost.into());
-        self.states.hold(ONE).charge(now, cost)
+        self.states.hold(ONE).charge(self.limiter(), now, cost)
     }
 
     /// Forgets what was counted.
@@ -185,7 +186,8 @@ where
         key: &K,
         cost: impl Into<f64>,
     ) -> Result<(), BadNumber> {
-        self.states.charge(key, self.clock.now(), cost.into())
+        let (now, cost) = (self.clock.now(), cost.into());
+        self.states.charge(key, now, cost)
     }
 
     /// Forgets what was counted of `key`.
@@ -241,29 +243,33 @@ impl<L, C: Clock, H: BuildHasher> RateLimiter<PerKey<L>, C, H>
 where
     L: Keeps<State: PartialEq> + Clone + PartialEq + fmt::Debug,
 {
-    /// Decides by `limiter` about an event of `key` of cost 1, and counts it. What another limiter counted stays
-    /// counted. The key keeps this limiter for calls that give none, such as
-    /// [`until_key_ready`](Self::until_key_ready).
+    /// Decides by `own` about an event of `key` of cost 1, and counts it. What another limiter counted stays counted.
+    ///
+    /// The numbers belong to the key: give the same ones with each event until they change.
+    /// [`per_key`](crate::limit::per_key) says what events with numbers in turn can gain. Calls without numbers are
+    /// decided by the usual limiter.
     pub fn check_key_with<K: Hash + ?Sized>(
         &self,
-        limiter: &L,
+        own: impl Into<Arc<L>>,
         key: &K,
     ) -> Checked<'_, PerKey<L>, C, H> {
-        self.check_key_n_with(limiter, key, 1.0)
+        self.check_key_n_with(own, key, 1.0)
     }
 
-    /// Decides by `limiter` about an event of `key` of any cost, and counts it.
+    /// Decides by `own` about an event of `key` of any cost, and counts it.
     pub fn check_key_n_with<K: Hash + ?Sized>(
         &self,
-        limiter: &L,
+        own: impl Into<Arc<L>>,
         key: &K,
         cost: impl Into<f64>,
     ) -> Checked<'_, PerKey<L>, C, H> {
         let hash = self.states.hash(key);
         let now = self.clock.now();
         let cost = cost.into();
-        let outcome = self.states.hold(hash).check_with(limiter, now, cost);
-        Checked { of: self, hash, now, cost, outcome, is_counted: outcome.is_allowed() }
+        let own = Box::new(self.limiter().with(own.into()));
+        let outcome = self.states.hold(hash).check(&*own, now, cost);
+        let is_counted = outcome.is_allowed();
+        Checked { of: self, own: Some(own), hash, now, cost, outcome, is_counted }
     }
 }
 
@@ -305,26 +311,27 @@ where
     #[inline(always)]
     fn check_hash(&self, hash: u64, cost: f64) -> Checked<'_, L, C, H> {
         let now = self.clock.now();
-        let outcome = self.states.hold(hash).check(now, cost);
-        Checked { of: self, hash, now, cost, outcome, is_counted: outcome.is_allowed() }
+        let outcome = self.states.hold(hash).check(self.limiter(), now, cost);
+        let is_counted = outcome.is_allowed();
+        Checked { of: self, own: None, hash, now, cost, outcome, is_counted }
     }
 
     fn peek_hash(&self, hash: u64) -> Checked<'_, L, C, H> {
         let now = self.clock.now();
         let cost = 1.0;
-        let outcome = self.states.hold(hash).peek(now, cost);
-        Checked { of: self, hash, now, cost, outcome, is_counted: false }
+        let outcome = self.limiter().peek(self.states.hold(hash).state(), now, cost);
+        Checked { of: self, own: None, hash, now, cost, outcome, is_counted: false }
     }
 
     async fn until(&self, hash: u64, waiting: Waiting) -> Result<(), NotAllowed> {
         let (states, cost) = (&self.states, waiting.cost);
         let look = || {
             let now = self.clock.now();
-            states.hold(hash).retry_after(now, cost)
+            ready(self.limiter().retry_after(states.hold(hash).state(), now, cost))
         };
         until_in_line((&self.lines, hash), &self.clock, waiting, look, |most| {
             let passed = states.pass_by_hash(hash, self.clock.now(), cost, most);
-            passed.map(|outcome| ((), outcome.wait)).map_err(Blocked::from)
+            ready(passed.map(|outcome| ((), outcome.wait)).map_err(Blocked::from))
         })
         .await
     }
@@ -335,6 +342,8 @@ where
 #[must_use = "an event may pass only if it was allowed"]
 pub struct Checked<'a, L: Limiter, C = MonotonicClock, H = Secret> {
     of: &'a RateLimiter<L, C, H>,
+    /// The limiter that decided, if the event had numbers of its own.
+    own: Option<Box<L>>,
     hash: u64,
     now: Time,
     cost: f64,
@@ -397,19 +406,24 @@ where
         if self.is_allowed() {
             return Some(Duration::ZERO);
         }
-        let retry = self.of.states.hold(self.hash).retry_after(self.now, self.cost);
+        let held = self.of.states.hold(self.hash);
+        let retry = self.limiter().retry_after(held.state(), self.now, self.cost);
         retry.wait().map(duration)
     }
 
     /// How much may still be counted: see [`Limiter::remaining`].
     #[doc(alias = "remaining_burst_capacity")]
     pub fn remaining(&self) -> f64 {
-        self.of.states.hold(self.hash).remaining(self.now)
+        self.limiter().remaining(self.of.states.hold(self.hash).state(), self.now)
     }
 
     /// How long until the key is as good as new: see [`Limiter::reset_after`].
     pub fn reset_after(&self) -> Duration {
-        duration(self.of.states.hold(self.hash).reset_after(self.now))
+        duration(self.limiter().reset_after(self.of.states.hold(self.hash).state(), self.now))
+    }
+
+    fn limiter(&self) -> &L {
+        self.own.as_deref().unwrap_or(self.of.limiter())
     }
 }
 
@@ -422,7 +436,7 @@ where
     pub fn undo(self) -> bool {
         let states = &self.of.states;
         let now = self.of.clock.now();
-        self.is_counted && states.hold(self.hash).undo(self.now, now, self.cost)
+        self.is_counted && states.hold(self.hash).undo(self.limiter(), self.now, now, self.cost)
     }
 }
 

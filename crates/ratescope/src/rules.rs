@@ -141,10 +141,9 @@
 //!
 //! [envoyproxy/ratelimit]: https://github.com/envoyproxy/ratelimit#configuration
 
-pub(crate) mod asked;
 pub(crate) mod by_rules;
 pub mod cases;
-mod deciding;
+mod decide;
 pub(crate) mod decision;
 mod draft;
 mod error;
@@ -156,10 +155,12 @@ mod in_words;
 mod matching;
 mod memory_store;
 mod nearer;
+mod numbers;
 mod observed;
 mod opening;
 mod part;
 mod paths;
+pub(crate) mod plan;
 mod reader;
 mod reload;
 mod saved;
@@ -175,18 +176,20 @@ mod wildcards;
 pub(crate) mod yaml;
 
 pub use crate::address::Networks;
-pub use decision::{Decision, LimitOutcome, Place, StateSource};
+pub use decision::{Decision, LimitOutcome, StateSource};
 pub use error::{Mistake, RulesError};
 pub use explain::Why;
 pub use fault::{Cause, Fault};
 pub use in_code::NewRule;
 pub use memory_store::MemoryStore;
+pub use numbers::Numbers;
 pub use observed::{Observed, Observer};
 pub use opening::OpenError;
 pub use part::{Intent, Part};
+pub use plan::PlannedLimit;
 pub use reload::{Changes, Reloaded};
 pub use settings::OnStoreFailure;
-pub use store::{BoxFuture, Details, Memory, Store};
+pub use store::{BoxFuture, Decisions, Details, Memory, Store};
 pub use stored_key::StoredKey;
 pub use throttle::{Load, Throttle};
 pub use top_keys::{TopKey, TopKeys};
@@ -194,13 +197,11 @@ pub use utf8::decode;
 pub use value::{Step, Value, Wildcard};
 pub use yaml::LONGEST;
 
-use crate::limit::any::AnyLimiter;
 use crate::policy::{KeySecret, Limit, Per};
 use error::At;
 use matching::Level;
 use settings::RuleSettings;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
 /// The rules of a file, or of [code](Rules::new).
 #[derive(Clone, Debug)]
@@ -217,8 +218,7 @@ pub struct Rules {
     /// The fields that any of the rules marks as secret.
     secret_fields: HashSet<String>,
     key_secret: KeySecret,
-    /// The rules that these are with other limiters.
-    usual: Option<Arc<Rules>>,
+    plan: plan::Plan,
 }
 
 /// A rule: its events, and the limits that they have to pass.
@@ -257,7 +257,7 @@ impl Rules {
             replaces: false,
             secret_fields,
             key_secret: KeySecret::EMPTY,
-            usual: None,
+            plan: plan::Plan::default(),
         };
         made.with_key_secret(KeySecret::EMPTY)
     }
@@ -289,6 +289,7 @@ impl Rules {
             *name = draft::name(&self.domain, path);
         }
         self.key_secret = secret;
+        self.plan = plan::Plan::new(&self.rules, self.limit_names());
         self
     }
 
@@ -392,37 +393,6 @@ impl Rules {
         self.rules.iter().map(of_rule).collect()
     }
 
-    /// These rules with other limiters, such as those of a customer, in the limits for whose
-    /// [name](Self::limit_names) `of` has one. They are for a store [with other limits](MemoryStore::with_limits).
-    ///
-    /// # Errors
-    /// When a rule is to be stretched, and its limiter can't be.
-    pub fn with_limiters(
-        self: &Arc<Self>,
-        of: impl Fn(&str) -> Option<AnyLimiter>,
-    ) -> Result<Self, RulesError> {
-        let mut rules = (**self).clone();
-        for (rule, names) in rules.rules.iter_mut().zip(self.limit_names()) {
-            let RuleSettings { limits, stretched, throttle, .. } = &mut rule.settings;
-            for (i, (limit, name)) in limits.iter_mut().zip(names).enumerate() {
-                let Some(limiter) = of(&name) else { continue };
-                if let (Some(stretched), Some(percent)) = (stretched.get_mut(i), throttle.percent())
-                {
-                    let wrong = |error| self.wrong(format!("{name}: {limiter}: {error}"));
-                    stretched.limiter = limiter.stretched(percent).map_err(wrong)?;
-                }
-                limit.limiter = limiter;
-            }
-        }
-        rules.usual = Some(Arc::clone(self.usual()));
-        Ok(rules)
-    }
-
-    /// The rules that these are [with other limiters](Self::with_limiters), or else these.
-    pub fn usual(self: &Arc<Self>) -> &Arc<Self> {
-        self.usual.as_ref().unwrap_or(self)
-    }
-
     /// All rules, in the order of the file.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
@@ -461,14 +431,9 @@ impl Rule {
         &self.settings.limits
     }
 
-    /// The stretched limits; empty if the rule is never stretched.
+    /// The relaxed limits; empty if the rule is never stretched.
     pub fn stretched(&self) -> &[Limit] {
         &self.settings.stretched
-    }
-
-    /// Each of the limits with its stretched form.
-    pub fn limits_and_stretched(&self) -> impl Iterator<Item = (&Limit, Option<&Limit>)> {
-        self.limits().iter().enumerate().map(|(i, limit)| (limit, self.stretched().get(i)))
     }
 
     /// How strictly the limits are enforced.
@@ -500,12 +465,6 @@ impl Rule {
     /// The names of the rules that do not apply when this one does.
     pub fn replaces(&self) -> &[String] {
         &self.settings.replaces
-    }
-
-    /// One of its limits, stretched or not.
-    fn limit(&self, place: usize, is_stretched: bool) -> Option<&Limit> {
-        let limits = if is_stretched { self.stretched() } else { self.limits() };
-        limits.get(place)
     }
 
     /// True if it replaces the other rule, where both apply.

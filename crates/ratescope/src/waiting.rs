@@ -7,8 +7,8 @@
 //! | in any executor | `until_ready().await` | `until_key_ready(&key).await` |
 //! | blocking the thread | `block_until_ready()` | `block_until_key_ready(&key)` |
 //!
-//! Each has a form `.._with` that takes a [`Waiting`]: the cost, the longest wait, a jitter. A [`KeyedPolicy`] waits
-//! with [`until_allowed`](KeyedPolicy::until_allowed), and any [`Store`] with the function [`until_allowed`]. For calls
+//! Each has a form `.._with` that takes a [`Waiting`]: the cost, the longest wait, a jitter. Any
+//! [`Store`] waits with the function [`until_allowed`]. For calls
 //! by HTTP there is the layer `outgoing` of `ratescope-tower`, which also obeys `Retry-After`.
 //!
 //! ```
@@ -105,9 +105,7 @@ use crate::clock::Clock;
 use crate::clock::duration;
 use crate::event::{Event, Fields};
 use crate::outcome::Retry;
-use crate::policy::PolicyOutcome;
-use crate::rules::{Decision, Details, Fault, Store};
-use crate::store::KeyedPolicy;
+use crate::rules::{Decision, Details, Fault, MemoryStore, Store};
 use crate::time::{Span, Time};
 use core::fmt;
 use core::future::{Future, pending, poll_fn, ready};
@@ -251,9 +249,9 @@ impl core::error::Error for NotAllowed {
     }
 }
 
-impl KeyedPolicy {
+impl MemoryStore {
     /// Waits until all limits allow an event with these fields, and counts it then: see
-    /// [waiting](crate::waiting).
+    /// [waiting](crate::waiting). Those who wait for an event with the same fields pass in the order in which they came.
     ///
     /// # Errors
     /// When the event would have to wait for too long, or for ever. Nothing is counted then.
@@ -263,26 +261,23 @@ impl KeyedPolicy {
         fields: &dyn Fields,
         clock: &impl Clock,
         waiting: Waiting,
-    ) -> Result<PolicyOutcome, NotAllowed> {
-        self.until_passed(fields, clock, waiting, |most| {
-            let passed = self.pass(&Event { time: clock.now(), cost: waiting.cost, fields }, most);
-            passed.map(|together| (together, together.outcome.wait)).map_err(Blocked::from)
-        })
-        .await
+    ) -> Result<Decision, NotAllowed> {
+        let count = |most| attempt(self, fields, clock, waiting.cost, most);
+        self.until_passed(fields, clock, waiting, count).await
     }
 
-    /// Waits in the line for these fields until an attempt succeeds.
+    /// Waits in the line for these fields until an attempt succeeds. `look` says when one would.
     #[doc(hidden)]
-    pub async fn until_passed<T: Send>(
+    pub async fn until_passed<T: Send, F: Future<Output = Result<(T, Option<Span>), Blocked>>>(
         &self,
         fields: &dyn Fields,
         clock: &impl Clock,
         waiting: Waiting,
-        attempt: impl Fn(Span) -> Result<(T, Option<Span>), Blocked>,
+        attempt: impl Fn(Span) -> F,
     ) -> Result<T, NotAllowed> {
         let look = || self.retry_after(&Event { time: clock.now(), cost: waiting.cost, fields });
         let line = (self.lines(), self.line_of(fields));
-        until_in_line(line, clock, waiting, look, attempt).await
+        until_in_line(line, clock, waiting, || ready(look()), attempt).await
     }
 
     /// True if others wait for an event with these fields.
@@ -292,7 +287,8 @@ impl KeyedPolicy {
     }
 
     fn line_of(&self, fields: &dyn Fields) -> u64 {
-        let names = self.policy().limits().iter().flat_map(|limit| limit.per.fields());
+        let rules = self.rules();
+        let names = rules.plan().iter().flat_map(|planned| planned.limit.per.fields());
         self.lines().key(names.map(|name| fields.value(name).unwrap_or_default()))
     }
 }
@@ -308,33 +304,41 @@ pub async fn until_allowed(
     clock: &impl Clock,
     waiting: Waiting,
 ) -> Result<Decision, NotAllowed> {
+    until(clock, waiting, |most| attempt(store, fields, clock, waiting.cost, most)).await
+}
+
+/// Counts an event that passes within `most`, or says when to ask again.
+async fn attempt(
+    store: &dyn Store,
+    fields: &dyn Fields,
+    clock: &impl Clock,
+    cost: f64,
+    most: Span,
+) -> Result<(Decision, Option<Span>), Blocked> {
     let details = Details { retry: true, ..Details::default() };
-    until(clock, waiting, |most| async move {
-        let event = Event { time: clock.now(), cost: waiting.cost, fields };
-        // Limits that can give back do not count refused events, so they are asked in one step.
-        let is_counted = store.can_give_back(&event);
-        let mut decision = if is_counted {
-            store.check_async(&event, details.at_once()).await
-        } else {
-            look(store, &event, details).await
-        };
-        match decision.wait() {
-            Some(wait) if wait > most => {
-                follow(store, &event).await;
-                return Err(Blocked::Until(wait));
-            }
-            Some(Span::ZERO) if is_counted => {}
-            Some(_) => decision = store.check_async(&event, details).await,
-            None => {}
+    let event = Event { time: clock.now(), cost, fields };
+    // Limits that can give back do not count refused events, so they are asked in one step.
+    let is_counted = store.rules().can_undo(&event);
+    let mut decision = if is_counted {
+        store.check_async(&event, details.within(most)).await
+    } else {
+        look(store, &event, details).await
+    };
+    match decision.wait() {
+        Some(wait) if wait > most => {
+            follow(store, &event).await;
+            return Err(Blocked::Until(wait));
         }
-        match (decision.wait(), decision.retry_after, &decision.fault) {
-            (None, Some(retry), _) => Err(retry.into()),
-            (None, None, Some(fault)) => Err(Blocked::For(NotAllowed::Fault(fault.clone()))),
-            (None, None, None) => Err(Blocked::For(NotAllowed::Never)),
-            (wait, ..) => Ok((decision, wait)),
-        }
-    })
-    .await
+        Some(_) if is_counted => {}
+        Some(_) => decision = store.check_async(&event, details).await,
+        None => {}
+    }
+    match (decision.wait(), decision.retry_after, &decision.fault) {
+        (None, Some(retry), _) => Err(retry.into()),
+        (None, None, Some(fault)) => Err(Blocked::For(NotAllowed::Fault(fault.clone()))),
+        (None, None, None) => Err(Blocked::For(NotAllowed::Never)),
+        (wait, ..) => Ok((decision, wait)),
+    }
 }
 
 /// Peeks at an event, and again if it would not pass, since the clock may have been set back.
@@ -350,7 +354,7 @@ async fn look(store: &dyn Store, event: &Event<'_>, details: Details) -> Decisio
 /// Charges a cost of 0, so that the limits follow a clock that was set back.
 async fn follow(store: &dyn Store, event: &Event<'_>) {
     // An error is ignored here, since the next attempt meets it again and returns it.
-    let _ = store.charge_async(&Event { cost: 0.0, ..*event }, None).await;
+    let _ = store.settle_async(&Event { cost: 0.0, ..*event }, event.time, None).await;
 }
 
 /// The result of an attempt that failed.
@@ -384,16 +388,21 @@ pub async fn until<T, F: Future<Output = Result<(T, Option<Span>), Blocked>>>(
 
 /// As [`until`], in a line: only the first in it makes attempts. `look` says when an attempt would succeed if nobody else
 /// waited.
-pub(crate) async fn until_in_line<T: Send>(
+pub(crate) async fn until_in_line<T, L, F>(
     (lines, key): (&Lines, u64),
     clock: &impl Clock,
     waiting: Waiting,
-    look: impl Fn() -> Retry,
-    attempt: impl Fn(Span) -> Result<(T, Option<Span>), Blocked>,
-) -> Result<T, NotAllowed> {
+    look: impl Fn() -> L,
+    attempt: impl Fn(Span) -> F,
+) -> Result<T, NotAllowed>
+where
+    L: Future<Output = Retry>,
+    F: Future<Output = Result<(T, Option<Span>), Blocked>>,
+{
     let longest = waiting.longest.unwrap_or(Time::ZERO.until(Time::LAST));
     let too_long = |wait: Span| Err(NotAllowed::TooLong(duration(wait.max(SHORTEST))));
-    let first = if lines.is_empty(key) { attempt(longest) } else { Err(look().into()) };
+    let is_alone = lines.is_empty(key);
+    let first = if is_alone { attempt(longest).await } else { Err(look().await.into()) };
     match first {
         Ok((passed, wait)) => {
             queued(clock, wait).await;
@@ -406,10 +415,10 @@ pub(crate) async fn until_in_line<T: Send>(
     let begin = clock.now();
     let place = lines.enter(key);
     if !is_first_within(&place, clock, waiting.longest).await {
-        return look().wait().map_or(Err(NotAllowed::Never), too_long);
+        return look().await.wait().map_or(Err(NotAllowed::Never), too_long);
     }
     let waiting = waiting.after(begin.until(clock.now()));
-    let (passed, wait) = until_counted(clock, waiting, |most| ready(attempt(most))).await?;
+    let (passed, wait) = until_counted(clock, waiting, attempt).await?;
     // Those behind it may enter the queue of the limiter, too.
     drop(place);
     queued(clock, wait).await;

@@ -112,7 +112,7 @@ fn looked(state: &KeyState, fields: &dyn Fields) -> Value {
     let event = Event { time: Time::ZERO, cost: 1.0, fields };
     let limits = next.outcomes().map(|one| {
         let quota = one.quota();
-        let level = now.outcomes().find(|now| now.place == one.place);
+        let level = now.outcomes().find(|now| now.at == one.at);
         let level = level.map(|now| now.outcome.level);
         json!({
             "rule": one.rule.name(), "limit": one.limit.to_string(), "key": one.limit.per.key(&event),

@@ -2,7 +2,7 @@
 
 use super::shared::Shared;
 use ratescope::event::Fields;
-use ratescope::rules::{Details, LimitOutcome, Load, MemoryStore, Rules, Store, Value};
+use ratescope::rules::{Details, LimitOutcome, Load, MemoryStore, Part, Rules, Value};
 use ratescope::{Event, Outcome, Retry, Span};
 use ratescope_live::{Probe, Taps};
 use std::io::{self, ErrorKind, Write};
@@ -115,7 +115,7 @@ impl Lane {
         let decision = match &self.decider {
             Decider::Here(ruled) => {
                 ruled.set_load(load);
-                ruled.check_now(event, details).ok_or(ErrorKind::WouldBlock)?
+                ruled.decide_one(&Part::count(event), details)
             }
             Decider::Shared(store) => store.check(event, load, details)?,
         };

@@ -2,7 +2,7 @@
 
 use crate::picture;
 use picture::in_both_themes;
-use ratescope::{Event, KeyedPolicy, Span, Time};
+use ratescope::{Event, MemoryStore, Span, Time};
 use ratescope_lab::live::Live;
 use ratescope_lab::run::Arrival;
 use ratescope_lab::run::past::Past;
@@ -65,7 +65,8 @@ fn reported(seconds: u32) -> Live {
     let mut page = Live::default();
     page.window = Span::minutes(10);
     page.name(RULES.iter().map(|(name, limits, ..)| (*name, *limits)));
-    let stores = RULES.map(|(_, limits, ..)| KeyedPolicy::new(limits.parse().unwrap(), 100));
+    let stores = RULES
+        .map(|(_, limits, ..)| MemoryStore::new(limits.parse::<ratescope::Policy>().unwrap(), 100));
     let mut sums = [0.0; 9];
     let mut events = events.into_iter().peekable();
     let until = i64::from(seconds);

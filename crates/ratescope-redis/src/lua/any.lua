@@ -1,8 +1,11 @@
--- Any limits at any keys. ARGV[1]: the number of keys that are asked; then for each key the number of its limits, or 0
--- for one in a ring, and the limits: kind, flags, rule, event, numbers. The flags are added up. 1: it is in force, 2: it
--- is a shadow, 4: it is stretched, 8: an event that would have to wait for it is not counted, 16: it is
--- only looked at. Then, in the same way, the keys to which a cost is given back if all else passes.
-local asked_, delayed_, refused_, refusing_, rest_ = unpack('<I2', args_), false, {}, {}
+-- Any limits at any keys. ARGV[1]: the number of keys that are asked; the longest wait of an event in microseconds; then
+-- for each key the number of its limits, or 0 for one in a ring, and the limits: kind, flags, rule, event, numbers. The
+-- flags are added up. 1: it is in force, 2: it is of a shadow, 4: it counts only what it lets pass itself, 8: an event
+-- that would have to wait for it for longer is not counted, 16: it is only looked at. Then, in
+-- the same way, the keys to which a cost is given back if all else passes, with the time at which it was counted before
+-- the numbers.
+local asked_, longest_ = unpack('<I2d', args_)
+local delayed_, refused_, refusing_, rest_ = false, {}, {}, nil
 local asks_, gives_back_, said_, told_ = {}, {}, {}, {}
 
 -- Notes what a limit said.
@@ -12,7 +15,7 @@ local function note_(flag, rule, event, passes, level, extra)
     refused_[rule] = true
     if flag % 4 < 2 then allowed_, refusing_[event] = false, true end
   end
-  if flag % 16 >= 8 and passes and extra > 0 then delayed_ = true end
+  if flag % 16 >= 8 and passes and extra > longest_ then delayed_ = true end
 end
 
 -- Whether the state of a limit may change now that all were asked, and whether the event counts there as allowed.
@@ -22,10 +25,9 @@ local function judge_(flag, rule, event, passes)
   if charges_ then return true, true end
   if not allowed_ then return refusing_[event], false end
   if delayed_ then return false, false end
-  -- A shadow counts what it would count if it could refuse. A limit whose stretched form is in force in
-  -- its place counts only what it would have allowed itself.
-  return true, flag == 1
-    or (flag % 4 < 2 or not refused_[rule]) and (flag % 2 == 1 or flag >= 4 or passes)
+  -- A shadow counts what it would count if it could refuse. A limit whose relaxed form is in force in its place counts
+  -- only what it lets pass itself.
+  return true, flag == 1 or (flag % 4 < 2 or not refused_[rule]) and (flag % 8 < 4 or passes)
 end
 
 -- What is at a key: all of its states, or the head of a ring.

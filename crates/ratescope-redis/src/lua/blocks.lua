@@ -144,19 +144,61 @@ if held > 0 then
 end
 
 --- undo
--- The oldest blocks in the window give back first.
-if w >= content then
-  if held > 0 or trimmed then bytes, held, content = BLOCKS, 0, 0 end
-elseif w > 0 or trimmed then
-  local is_over = between(base, base_rest, sum, sum_rest) <= w
-  base, base_rest = plus(base, base_rest, w)
-  content = between(base, base_rest, total, total_rest)
-  if is_over then
-    local place
-    place, number, sum, sum_rest = search(key, first, held, room, sum, sum_rest, last, total, total_rest,
-      -1 / 0, content - 1, 1)
-    first, held = (first + place) % room, held - place
+-- The block in which the event was counted gives back, if it is still there: the sums from there on become smaller. A
+-- decision must not take longer because much is remembered, so with more than 200 later blocks the oldest block gives back
+-- in its place, which leaves first: then less is given back, or for a shorter time.
+local target = floor(when / width) - shift
+local place, block_number, to, to_rest, from, from_rest
+if held > 0 and w > 0 and target >= number and target <= last then
+  if target == number then
+    place, block_number, to, to_rest, from, from_rest = 0, number, sum, sum_rest, base, base_rest
+  elseif held > 1 then
+    place, block_number, to, to_rest, from, from_rest =
+      search(key, first, held, room, sum, sum_rest, last, total, total_rest, target - 1, 1 / 0, held - 2)
   end
-  bytes = pack('<dI4I4I4dI4ddI4ddI4', shift, first, held, room, base, base_rest, number, sum, sum_rest,
-    last, total, total_rest)
+end
+if place and block_number == target then
+  if held - place > 200 then
+    place, to, to_rest, from, from_rest = 0, sum, sum_rest, base, base_rest
+  end
+  local counted = between(from, from_rest, to, to_rest)
+  local back = math.min(w, counted)
+  -- A sum less `back`, modulo 2^52 events.
+  local function less_back(events, rest)
+    local odd = math.fmod(back, 1000000)
+    events, rest = events - floor((back - odd) / 1000000 + 0.5), rest - odd
+    if rest < 0 then events, rest = events - 1, rest + 1000000 end
+    return events % 4503599627370496, rest
+  end
+  if place == 0 then
+    -- More was counted before the first block: the others keep their sums.
+    base, base_rest = plus(base, base_rest, back)
+  else
+    -- A block that is empty now leaves, and the later ones move up.
+    local gone = back == counted and 1 or 0
+    for n = place + gone, held - 1 do
+      local at = 72 + (first + n) % room * 20
+      local block, events, rest = unpack('<ddI4', call('GETRANGE', key, at, at + 19))
+      events, rest = less_back(events, rest)
+      at = 72 + (first + n - gone) % room * 20
+      call('SETRANGE', key, at, pack('<ddI4', block, events, rest))
+    end
+    held = held - gone
+    local at = 72 + (first + held - 1) % room * 20
+    last, total, total_rest = unpack('<ddI4', call('GETRANGE', key, at, at + 19))
+  end
+  content = content - back
+  if content <= 0 then
+    bytes, held, content = BLOCKS, 0, 0
+  else
+    if back == counted and place == 0 then
+      first, held = (first + 1) % room, held - 1
+      number, sum, sum_rest = unpack('<ddI4', call('GETRANGE', key, 72 + first * 20, 91 + first * 20))
+    end
+    bytes = pack('<dI4I4I4dI4ddI4ddI4', shift, first, held, room, base, base_rest, number, sum, sum_rest,
+      last, total, total_rest)
+  end
+elseif trimmed then
+  bytes = held > 0 and pack('<dI4I4I4dI4ddI4ddI4', shift, first, held, room, base, base_rest, number, sum,
+    sum_rest, last, total, total_rest) or BLOCKS
 end

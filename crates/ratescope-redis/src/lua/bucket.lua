@@ -2,47 +2,48 @@
 -- in lowest terms; the bucket holds `size` millionths. With `queue` 1, events wait in it.
 -- Source: crates/ratescope/src/limit/bucket.rs, and limit/in_f64.rs for why that is exact.
 --
--- A state is the time and the content as two doubles, which is faster than short numbers. If there is a
--- fraction `part`/`of` of one more millionth, both numbers follow, and a sign says how they are written:
---   two bytes each, with a content of -1 - content
---   four bytes each, with a content of -2^52 - 1 - content
---   doubles, with a content of -1 - content and a time of -1 - time
-local BUCKET = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
+-- A state has the numbers by which it was counted, since it drains by these until an event is counted by others. It is
+-- four doubles: the time, the content, `a` and `b`. If there is a fraction `part`/`b` of one more millionth, the content
+-- is written as -1 - content, and the part follows.
+local BUCKET = string.rep('\0', 32)
 
 -- Writes a state. From 2^52 on, what is owed is rounded up to whole millionths.
-local function put_bucket(at, content, part, b)
+local function put_bucket(at, content, part, a, b)
   if content >= 4503599627370496 and part > 0 then content, part = content + 1, 0 end
-  if part == 0 then return pack('<dd', at, content) end
-  if b < 65536 then return pack('<ddI2I2', at, -1 - content, part, b) end
-  if b < 4294967296 then return pack('<ddI4I4', at, -4503599627370497 - content, part, b) end
-  return pack('<dddd', -1 - at, -1 - content, part, b)
+  if part == 0 then return pack('<dddd', at, content, a, b) end
+  return pack('<ddddd', at, -1 - content, a, b, part)
+end
+
+-- What drains in `apart` microseconds: whole millionths, and the rest of another one in its parts.
+local function drains(apart, a, b)
+  local times = floor(apart / b)
+  local rest = (apart - times * b) * a
+  local more = floor(rest / b)
+  return times * a + more, rest - more * b
 end
 
 --- numbers: a b size queue
-local at, content, part
-at, content, i = unpack('<dd', s, i)
-part = 0
+local at, content, part, own_a, own_b = nil, nil, 0, nil, nil
+at, content, own_a, own_b, i = unpack('<dddd', s, i)
 if content < 0 then
-  local of
   content = -1 - content
-  if at < 0 then
-    at = -1 - at
-    part, of, i = unpack('<dd', s, i)
-  elseif content < 4503599627370496 then
-    part, of, i = unpack('<I2I2', s, i)
-  else
-    content = content - 4503599627370496
-    part, of, i = unpack('<I4I4', s, i)
-  end
-  -- Another rule may have left a fraction in other units, which is dropped.
-  if of ~= b then part = 0 end
+  part, i = unpack('<d', s, i)
 end
 --- look
+local found_at, found, found_part = at, content, part
+local others = own_b > 0 and (own_a ~= a or own_b ~= b)
+if others then
+  -- Until now it drains by the numbers by which it was counted. A part of a millionth in other units is dropped.
+  if now > at then
+    local drained, rest = drains(now - at, own_a, own_b)
+    at, content, part = now, content - drained, part - rest
+    if part < 0 then content, part = content - 1, part + own_b end
+    if content < 0 then content, part = 0, 0 end
+  end
+  if own_b ~= b then part = 0 end
+end
 local since = now - at
-local times = floor(since / b)
-local rest = (since - times * b) * a
-local more = floor(rest / b)
-local drained = times * a + more
+local drained, rest = drains(since, a, b)
 -- `at` is the latest time that was seen, and `content` what was there then. An event may be slightly
 -- older; one that is older by more than a full bucket takes to drain tells that the clock was set back.
 local back = -drained > size
@@ -50,7 +51,7 @@ local fill, share = content, part
 if back then
   at = now
 else
-  fill, share = content - drained, part - (rest - more * b)
+  fill, share = content - drained, part - rest
   if share < 0 then fill, share = fill - 1, share + b end
   if fill < 0 then fill, share = 0, 0 end
   if since >= 0 then at, content, part = now, fill, share end
@@ -67,20 +68,25 @@ end
 --- keep
 if counted and w > 0 or back then
   if counted and w > 0 then content = content + w end
-  bytes = put_bucket(at, content, part, b)
+  bytes = put_bucket(at, content, part, a, b)
+elseif others then
+  at, content, part = found_at, found, found_part
 end
-life = (content + 1) / a * b + at - now
+if bytes or not others then
+  life = (content + 1) / a * b + at - now
+else
+  life = (content + 1) / own_a * own_b + at - now
+end
 
 --- undo
--- `now` is the time of the event to give back. What drained from then to the latest event is not given back.
-local ahead = at > now and at - now or 0
-local times = floor(ahead / b)
-local rest = (ahead - times * b) * a
-local more = floor(rest / b)
-local drained = times * a + more
-if drained < w then
-  content, part = content - w + drained, part + rest - more * b
-  if part >= b then content, part = content + 1, part - b end
-  if content < 0 then content, part = 0, 0 end
-  bytes = put_bucket(at, content, part, b)
+-- What has drained since the event was counted is not given back, whichever numbers it drained by.
+local latest = at > now and at or now
+if own_b > 0 and latest >= when then
+  local drained, rest = drains(latest - when, own_a, own_b)
+  if drained < w then
+    content, part = content - w + drained, part + rest
+    if part >= own_b then content, part = content + 1, part - own_b end
+    if content < 0 then content, part = 0, 0 end
+    bytes = put_bucket(at, content, part, own_a, own_b)
+  end
 end

@@ -7,6 +7,7 @@ local at = unpack('<i8', s, i)
 local previous, current
 previous, i = amount(s, i + 8)
 current, i = amount(s, i)
+--- look
 local before, any = at, previous > 0 or current > 0
 if at - now > period then
   -- The clock was set back, and the level moves with it.
@@ -22,7 +23,6 @@ else
     previous, current = 0, 0
   end
 end
---- look
 local left = period - (at - floor(at / period) * period)
 local room = most - current - w
 local passes = room >= 0 and not less(room, period, previous, left)
@@ -43,11 +43,14 @@ end
 life = (floor(at / period) + 2) * period - now
 
 --- undo
--- The current window gives back first.
-if any then
-  local more = w > current and w - current or 0
+-- The window in which the event was counted gives back, while it still counts.
+local apart = floor(at / period) - floor(when / period)
+if apart == 0 then
   current = w < current and current - w or 0
-  previous = more < previous and previous - more or 0
+elseif apart == 1 then
+  previous = w < previous and previous - w or 0
+end
+if w > 0 and (apart == 0 or apart == 1) then
   bytes = COUNTER
   if previous > 0 or current > 0 then
     bytes = pack('<i8', at) .. put_amount(previous) .. put_amount(current)

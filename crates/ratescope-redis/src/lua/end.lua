@@ -1,2 +1,1 @@
-if tells_ then return reply_ .. pack('<d', now) .. states_ end
-return reply_
+return reply_ .. pack('<d', now) .. states_

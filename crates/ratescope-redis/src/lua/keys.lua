@@ -14,4 +14,4 @@ key_ = function(n, next_)
   if is_ring then found_ = bytes end
   if tells_ then told_[n] = tell_(found_) end
 end
-key_(1, 3)
+key_(1, 11)

@@ -24,6 +24,7 @@ end
 life = (number + 1) * period - now
 
 --- undo
-if before == floor(now / period) and content > 0 then
+-- Only the window in which the event was counted gives back.
+if before == floor(when / period) and content > 0 then
   bytes = put_signed(before) .. put_amount(content > w and content - w or 0)
 end

@@ -28,6 +28,6 @@ end
 life = begin + period - now
 
 --- undo
-if content > 0 and now >= before and now - before < period then
+if content > 0 and when >= before and when - before < period then
   bytes = put_signed(before) .. put_amount(content > w and content - w or 0)
 end

@@ -10,6 +10,7 @@ use http::{Method, Request, Response, Uri};
 use ratescope::clock::Clock;
 use ratescope::event::{Event, Fields};
 use ratescope::outcome::Retry;
+use ratescope::rules::{Details, Part};
 use ratescope::time::{Span, Time};
 use ratescope::waiting::{Blocked, NotAllowed, until};
 use tower_service::Service;
@@ -106,7 +107,21 @@ impl Limits {
     fn pass(&self, call: &Called, now: Time, cost: f64, most: Span) -> Result<Option<Span>, Retry> {
         self.paused(call, now)?;
         let event = Event { time: now, cost, fields: call };
-        self.store.pass(&event, most).map(|together| together.outcome.wait)
+        let details = Details::default().with_retry().within(most);
+        let decision = self.store.decide_one(&Part::count(&event), details);
+        match decision.wait() {
+            Some(wait) if wait <= most => Ok(Some(wait)),
+            Some(wait) => {
+                self.follow(&event);
+                Err(Retry::After(wait))
+            }
+            None => Err(decision.retry_after.unwrap_or(Retry::Never)),
+        }
+    }
+
+    /// Lets the limits follow a clock that was set back, so that the call does not find the same wait for ever.
+    fn follow(&self, event: &Event<'_>) {
+        let _ = self.store.settle(&Event { cost: 0.0, ..*event }, event.time, None);
     }
 
     /// When to ask again, while the host wants no calls.
@@ -124,7 +139,7 @@ impl<C: Clock> Pace<C> {
         let pass = |most| {
             let now = clock.now();
             let passed = limits.pass(call, now, waiting.cost, most);
-            passed.map(|wait| (now, wait)).map_err(Blocked::from)
+            ready(passed.map(|wait| (now, wait)).map_err(Blocked::from))
         };
         let counted = limits.store.until_passed(call, clock, waiting, pass).await?;
         // The host may have asked for a pause while the call waited in a queue.
@@ -135,8 +150,9 @@ impl<C: Clock> Pace<C> {
         })
         .await;
         if waited.is_err() {
-            let event = Event { time: counted, cost: waiting.cost, fields: call };
-            limits.store.undo(&event, clock.now());
+            let event = Event { time: counted, cost: -waiting.cost, fields: call };
+            // A cost is neither negative nor NaN, so it can be given back.
+            let _ = limits.store.settle(&event, clock.now(), None);
         }
         waited
     }

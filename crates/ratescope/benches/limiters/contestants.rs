@@ -10,7 +10,7 @@ use ratescope::limit::exim::{Exim, Mode};
 use ratescope::limit::gcra::Gcra;
 use ratescope::limit::per_key::PerKey;
 use ratescope::store::Keyed;
-use ratescope::{KeyedPolicy, Limiter, Span, Time};
+use ratescope::{Limiter, MemoryStore, Span, Time};
 use std::cell::Cell;
 use std::fmt::Display;
 use std::hash::{BuildHasher, Hash};
@@ -187,8 +187,8 @@ pub(crate) fn two_texts(capacity: usize) -> Contestant {
 
 /// A policy for texts, as a service has them.
 pub(crate) fn store(policy: &str, capacity: usize) -> Contestant {
-    let name = format!("`KeyedPolicy`, `{policy}`");
-    let store = Arc::new(KeyedPolicy::new(policy.parse().unwrap(), capacity));
+    let name = format!("`MemoryStore`, `{policy}`");
+    let store = Arc::new(MemoryStore::new(policy.parse::<ratescope::Policy>().unwrap(), capacity));
     let same = store.clone();
     let passes = move |event: &Event| {
         let fields = &[("user", event.name), ("ip", events::net(event.name))];
@@ -238,10 +238,12 @@ pub(crate) fn rate_limiter(capacity: usize) -> Contestant {
 pub(crate) fn own_limits(capacity: usize) -> Contestant {
     let keyed = Keyed::new(PerKey::new(our_gcra()), capacity);
     let limiter = ratescope::RateLimiter::new(keyed.clone(), Trace);
-    let limits: Vec<Gcra> = (1..=100).map(Gcra::per_second).collect();
+    let limits: Vec<Arc<Gcra>> = (1..=100).map(|count| Arc::new(Gcra::per_second(count))).collect();
     let passes = move |event: &Event| {
         NOW.set(event.now.as_micros().unsigned_abs() * 1000);
-        limiter.check_key_with(&limits[event.key as usize % 100], &event.key).is_allowed()
+        limiter
+            .check_key_with(Arc::clone(&limits[event.key as usize % 100]), &event.key)
+            .is_allowed()
     };
     let name = "`RateLimiter`, a hundred limits of users' own";
     Contestant::shared(name, passes).forgets(move || keyed.evicted())

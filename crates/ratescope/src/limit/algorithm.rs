@@ -29,6 +29,7 @@ pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
     fn quota(&self) -> Option<Rate>;
 
     /// How much of the [quota](Self::quota) is left, never more than it.
+    #[cfg_attr(not(feature = "std"), allow(dead_code, reason = "only a store asks"))]
     fn left(&self, state: &Self::State, now: Time) -> f64 {
         let remaining = self.remaining(state, now);
         self.quota().map_or(remaining, |quota| remaining.min(quota.count()))
@@ -50,6 +51,16 @@ pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
 
     /// Reads a state that a limiter of the same shape has kept.
     fn restore(&self, bytes: &mut Bytes<'_>) -> Result<Self::State, KeptError>;
+
+    /// The state as of `now`, for a limiter with other numbers. Most states, and the kept form of a bucket, say by
+    /// themselves since when they drain.
+    fn as_of(&self, state: &Self::State, _now: Time) -> Self::State {
+        state.clone()
+    }
+
+    /// See [`AnyLimiter::cut`]. Only a bucket can hold more than it has room for.
+    #[cfg_attr(not(feature = "std"), allow(dead_code, reason = "only a store asks"))]
+    fn cut(&self, _state: &mut Self::State) {}
 
     /// See [`AnyLimiter::in_f64`]; an error when a number is outside of the domain. Limiters that compute in f64 return
     /// no error.

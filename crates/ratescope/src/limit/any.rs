@@ -24,12 +24,11 @@
 
 pub use super::algorithm::Unstretched;
 use alloc::boxed::Box;
-use alloc::sync::Arc;
 
 use super::Limiter;
 use super::algorithm::{Algorithm, Stretch};
 use super::in_f64::InF64;
-use super::kept::{Bytes, Content, KeptError, Kind, Shape, converted};
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::text::{self, Form, Given, Unreadable};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -60,10 +59,6 @@ macro_rules! define {
         #[expect(missing_docs, reason = "named as the limiters")]
         pub enum AnyState {
             $($limiter(state!($module::$limiter $($boxed)?)),)*
-            /// A state with its own limiter, of the same shape as the one that is asked: see
-            /// [`MemoryStore::with_limits`](crate::MemoryStore::with_limits).
-            #[doc(hidden)]
-            Own(Arc<AnyLimiter>, Box<AnyState>),
         }
 
         $(
@@ -96,32 +91,6 @@ macro_rules! state {
 
 limiters!(define! {});
 
-impl AnyState {
-    /// The state of a new key with a limiter of its own.
-    #[cfg(feature = "std")]
-    pub(crate) fn initial_of(limiter: &AnyLimiter) -> Self {
-        AnyState::Own(Arc::new(limiter.clone()), Box::new(limiter.initial()))
-    }
-
-    /// Wraps a `state` with this state's own limiter, if it has one.
-    pub(crate) fn like(&self, state: AnyState) -> Self {
-        match self {
-            AnyState::Own(limiter, _) => AnyState::Own(Arc::clone(limiter), Box::new(state)),
-            _ => state,
-        }
-    }
-
-    fn is_like(&self, other: &AnyState) -> bool {
-        match (self, other) {
-            (AnyState::Own(limiter, _), AnyState::Own(other, _)) => {
-                Arc::ptr_eq(limiter, other) || limiter == other
-            }
-            (AnyState::Own(..), _) | (_, AnyState::Own(..)) => false,
-            _ => true,
-        }
-    }
-}
-
 macro_rules! forms {
     ({} $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
         &[$(<super::$module::$limiter as Algorithm>::FORM,)*]
@@ -147,24 +116,31 @@ macro_rules! stated {
     ($of:expr, |$l:ident| $body:expr) => { limiters!(stated! { $of, $l, $body }) };
 }
 
-/// Evaluates `$body` with the limiter and its state, or `$other` when the state is of another kind. A state with its
-/// own limiter is evaluated with this limiter, by `$own` if given.
+/// Evaluates `$body` with the limiter and its state, or `$other` when the state is of another kind.
 macro_rules! matched {
     (
-        { $of:expr, $state:expr, $l:ident, $s:ident, $body:expr, $own:expr, $other:expr }
+        { $of:expr, $state:expr, $l:ident, $s:ident, $body:expr, $other:expr }
         $($module:ident::$limiter:ident $($boxed:ident)?,)*
     ) => {
         match ($of, $state) {
             $((AnyLimiter::$limiter($l), AnyState::$limiter($s)) => $body,)*
-            (_, AnyState::Own($l, $s)) => $own,
             _ => $other,
         }
     };
-    ($of:expr, $state:expr, |$l:ident, $s:ident| $body:expr, own $own:expr, $other:expr) => {
-        limiters!(matched! { $of, $state, $l, $s, $body, $own, $other })
-    };
     ($of:expr, $state:expr, |$l:ident, $s:ident| $body:expr, $other:expr) => {
-        limiters!(matched! { $of, $state, $l, $s, $body, $body, $other })
+        limiters!(matched! { $of, $state, $l, $s, $body, $other })
+    };
+}
+
+/// The state of the limiter in `$of` as of `$now`.
+macro_rules! drained {
+    ({ $of:expr, $state:expr, $now:expr } $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
+        match ($of, $state) {
+            $((AnyLimiter::$limiter(l), AnyState::$limiter(s)) => {
+                AnyState::$limiter(Algorithm::as_of(l, s, $now).into())
+            })*
+            _ => $of.initial(),
+        }
     };
 }
 
@@ -262,32 +238,36 @@ impl AnyLimiter {
     }
 
     pub(super) fn write(&self, state: &AnyState, now: Time, out: &mut Content) {
-        matched!(
-            self,
-            state,
-            |l, s| l.keep(s, now, out),
-            own l.write(s, now, out),
-            self.write(&self.initial(), now, out)
-        );
+        matched!(self, state, |l, s| l.keep(s, now, out), self.write(&self.initial(), now, out));
     }
 
     pub(super) fn state(&self, bytes: &mut Bytes<'_>) -> Result<AnyState, KeptError> {
         Ok(stated!(self, |l| l.restore(bytes)?))
     }
 
-    /// The limiter that decides about a state: this one, unless the state has its own.
-    pub(crate) fn of<'a>(&'a self, state: &'a AnyState) -> &'a AnyLimiter {
-        match state {
-            AnyState::Own(limiter, _) => limiter,
-            _ => self,
-        }
+    pub(super) fn drained(&self, state: &AnyState, now: Time) -> AnyState {
+        limiters!(drained! { self, state, now })
     }
 
-    /// Converts a state to the limiter of `initial`.
-    #[cold]
-    fn convert(&self, state: &mut AnyState, initial: &AnyState) {
-        let converted = converted(self.of(state), state, self.of(initial));
-        *state = converted.map_or_else(|| initial.clone(), |state| initial.like(state));
+    /// This limiter, draining at the rate by which a state was counted elsewhere: `a` and `b` of a bucket, or nginx's
+    /// thousandths a second. `None` for other limiters, whose states drain alike whatever the numbers.
+    #[doc(hidden)]
+    pub fn draining_at(&self, rate: &[f64]) -> Option<Self> {
+        let first = *rate.first()? as u64;
+        let second = || rate.get(1).map(|second| *second as u64);
+        Some(match self {
+            AnyLimiter::TokenBucket(one) => one.draining(first, second()?).ok()?.into(),
+            AnyLimiter::Gcra(one) => one.draining(first, second()?).ok()?.into(),
+            AnyLimiter::LeakyBucket(one) => one.draining(first, second()?).ok()?.into(),
+            AnyLimiter::Nginx(one) => one.at_rate(first).into(),
+            _ => return None,
+        })
+    }
+
+    /// Empties what a state holds beyond the room of this limiter, which may be smaller than the one that counted it.
+    #[cfg(feature = "std")]
+    pub(crate) fn cut(&self, state: &mut AnyState) {
+        matched!(self, state, |l, s| l.cut(s), {});
     }
 }
 
@@ -296,17 +276,6 @@ impl Limiter for AnyLimiter {
 
     fn initial(&self) -> AnyState {
         stated!(self, |l| l.initial())
-    }
-
-    fn initial_like(&self, state: &AnyState) -> AnyState {
-        state.like(self.of(state).initial())
-    }
-
-    #[inline]
-    fn adapt(&self, state: &mut AnyState, initial: &AnyState) {
-        if !state.is_like(initial) {
-            self.convert(state, initial);
-        }
     }
 
     fn peek(&self, state: &AnyState, now: Time, cost: f64) -> Outcome {
@@ -329,10 +298,6 @@ impl Limiter for AnyLimiter {
 
     fn undo(&self, state: &mut AnyState, at: Time, now: Time, cost: f64) -> bool {
         matched!(self, state, |l, s| l.undo(s, at, now, cost), false)
-    }
-
-    fn give_back(&self, state: &mut AnyState, now: Time, cost: f64) -> bool {
-        matched!(self, state, |l, s| l.give_back(s, now, cost), false)
     }
 
     fn grows(&self) -> bool {

@@ -137,6 +137,20 @@ impl Bucket {
         Ok(Bucket { rate, size, per_micro, per_millionth, per_event, full })
     }
 
+    /// A bucket of this size that drains by `per_micro` parts in a microsecond, of which a millionth of an event fills
+    /// `per_millionth`.
+    pub(super) fn draining(self, per_micro: u64, per_millionth: u64) -> Result<Self, BadNumber> {
+        let [per_micro, per_millionth] = [per_micro, per_millionth].map(|parts| parts.max(1));
+        Ok(Bucket {
+            rate: Rate::new(events(per_micro), Span::micros(per_millionth))?,
+            size: self.size,
+            per_micro,
+            per_millionth,
+            per_event: per_millionth as f64 * 1e6,
+            full: self.full / u128::from(self.per_millionth) * u128::from(per_millionth),
+        })
+    }
+
     /// A bucket that drains at a `rate` of whole events in whole seconds, and holds as many.
     ///
     /// # Panics
@@ -302,6 +316,11 @@ impl Bucket {
         events(u64::try_from(whole).unwrap_or(u64::MAX))
     }
 
+    /// The state without what has drained until `now`.
+    pub(super) fn as_of(&self, state: &State, now: Time) -> State {
+        if now < state.at { *state } else { self.roll(state, now).1 }
+    }
+
     /// The content in plain units, as of `now`. If the bucket is empty by then, it is as of the first instant at which
     /// less is left than drains in a microsecond. (As of `now`, an event from before would find it fuller than it was.)
     pub(super) fn keep(&self, state: &State, now: Time) -> Filled {
@@ -321,6 +340,12 @@ impl Bucket {
         let Filled { at, millionths, part, of } = filled;
         let part = if of == self.per_millionth { u128::from(part) } else { 0 };
         State { content: Parts::new(self.parts(millionths.min(MOST)) + part), at }
+    }
+
+    /// A bucket is never fuller than full: see [`Algorithm::cut`](super::algorithm::Algorithm::cut).
+    #[cfg_attr(not(feature = "std"), allow(dead_code, reason = "only a store asks"))]
+    pub(super) fn cut(&self, state: &mut State) {
+        state.content = Parts::new(state.content.get().min(self.full));
     }
 
     /// The rule in f64. `what` names the size in an error; `is_queue` says that events wait.

@@ -66,6 +66,14 @@ macro_rules! limit_by_bucket {
             }
         }
 
+        impl $limiter {
+            /// This, draining by `per_micro` parts in a microsecond, of which a millionth of an event fills
+            /// `per_millionth`.
+            pub(super) fn draining(&self, per_micro: u64, per_millionth: u64) -> Result<Self, BadNumber> {
+                Ok($limiter(self.0.draining(per_micro, per_millionth)?))
+            }
+        }
+
         impl Limiter for $limiter {
             type State = State;
 
@@ -148,12 +156,20 @@ macro_rules! limit_by_bucket {
                 Filled::shape()
             }
 
+            fn as_of(&self, state: &State, now: Time) -> State {
+                self.0.as_of(state, now)
+            }
+
             fn keep(&self, state: &State, now: Time, out: &mut Content) {
                 self.0.keep(state, now).write(out);
             }
 
             fn restore(&self, bytes: &mut Bytes<'_>) -> Result<State, KeptError> {
                 Ok(self.0.restore(Filled::read(bytes)?))
+            }
+
+            fn cut(&self, state: &mut State) {
+                self.0.cut(state);
             }
 
             fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {

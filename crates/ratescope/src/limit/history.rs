@@ -169,24 +169,6 @@ impl Window {
         }
     }
 
-    /// Takes a cost out of the oldest blocks in the window, which leave it first. So wherever the event was counted, no
-    /// more is left than without the event.
-    pub(super) fn give_back(&self, history: &mut Blocks, now: Time, cost: f64) {
-        let current = self.current(history, now);
-        self.drop_left(history, current);
-        let mut back = amount(cost).unwrap_or(0);
-        while let Some((_, counted)) = history.blocks.front_mut() {
-            let taken = back.min(*counted);
-            *counted -= taken;
-            back -= taken;
-            history.total = history.total.saturating_sub(taken);
-            if *counted > 0 {
-                return;
-            }
-            history.blocks.pop_front();
-        }
-    }
-
     /// The oldest blocks leave first. The event passes when enough of them have left.
     pub(super) fn retry_after(&self, history: &Blocks, now: Time, cost: f64) -> Retry {
         let Some(amount) = amount(cost).filter(|&amount| amount <= self.most) else {
@@ -349,11 +331,6 @@ macro_rules! limit_by_window {
 
             fn undo(&self, state: &mut Blocks, at: Time, _now: Time, cost: f64) -> bool {
                 self.window.undo(state, at, cost);
-                true
-            }
-
-            fn give_back(&self, state: &mut Blocks, now: Time, cost: f64) -> bool {
-                self.window.give_back(state, now, cost);
                 true
             }
 

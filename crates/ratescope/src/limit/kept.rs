@@ -110,10 +110,10 @@ pub use shape::Shape;
 pub(super) use bytes::{Bytes, Content, within};
 pub(super) use shape::Kind;
 
+use super::Limiter;
 use super::algorithm::Algorithm;
 use super::any::{AnyLimiter, AnyState};
 use super::bucket::Filled;
-use super::{LONG_AGO, Limiter};
 use crate::text::ParseError;
 use crate::time::Time;
 use core::fmt;
@@ -166,6 +166,12 @@ pub trait Keeps: Limiter {
     /// Appends the content of a state, as [`Kept::write_content`] does.
     fn write_state(&self, state: &Self::State, now: Time, out: &mut Vec<u8>);
 
+    /// The state as of `now`, for a limiter with other numbers.
+    #[doc(hidden)]
+    fn as_of(&self, state: &Self::State, _now: Time) -> Self::State {
+        state.clone()
+    }
+
     /// Reads a state that a limiter of the same shape has written from the beginning of `bytes`, and
     /// advances `bytes` past it.
     ///
@@ -183,19 +189,28 @@ impl<L: Algorithm> Keeps for L {
         Content::append(out, |content| self.keep(state, now, content));
     }
 
+    fn as_of(&self, state: &L::State, now: Time) -> L::State {
+        Algorithm::as_of(self, state, now)
+    }
+
     fn read_state(&self, bytes: &mut &[u8]) -> Result<L::State, KeptError> {
         Bytes::read(bytes, |bytes| self.restore(bytes))
     }
 }
 
-/// The state of `old` for `new`; `None` if their shapes differ. It is the state of its latest event, so since then a
-/// bucket has drained at the new rate, as on Redis.
-pub(super) fn converted<L: Keeps>(old: &L, state: &L::State, new: &L) -> Option<L::State> {
+/// The state of `old` at `now`, for `new`; `None` if their shapes differ.
+#[cfg(feature = "std")]
+pub(crate) fn converted<L: Keeps>(
+    old: &L,
+    state: &L::State,
+    now: Time,
+    new: &L,
+) -> Option<L::State> {
     if old.kept_shape() != new.kept_shape() {
         return None;
     }
     let mut bytes = Vec::new();
-    old.write_state(state, LONG_AGO, &mut bytes);
+    old.write_state(&old.as_of(state, now), now, &mut bytes);
     new.read_state(&mut bytes.as_slice()).ok()
 }
 
@@ -206,6 +221,10 @@ impl Keeps for AnyLimiter {
 
     fn write_state(&self, state: &AnyState, now: Time, out: &mut Vec<u8>) {
         Content::append(out, |content| self.write(state, now, content));
+    }
+
+    fn as_of(&self, state: &AnyState, now: Time) -> AnyState {
+        self.drained(state, now)
     }
 
     fn read_state(&self, bytes: &mut &[u8]) -> Result<AnyState, KeptError> {

@@ -149,6 +149,11 @@ impl Nginx {
         self.delay
     }
 
+    /// This, draining at another rate, in thousandths of a request a second.
+    pub(super) fn at_rate(&self, thousandths: u64) -> Self {
+        Nginx { thousandths: thousandths.max(1), ..*self }
+    }
+
     /// The highest excess that passes.
     fn most(&self) -> i64 {
         self.burst as i64 * 1000
@@ -328,14 +333,18 @@ impl Algorithm for Nginx {
         Shape::new(Self::KIND, [])
     }
 
+    fn as_of(&self, state: &State, now: Time) -> State {
+        let last = if elapsed(state, now) > 0 { millis(now) } else { state.last };
+        State { excess: self.excess(state, now), last }
+    }
+
     fn keep(&self, state: &State, _now: Time, out: &mut Content) {
         out.signed(state.excess).millis(state.last);
     }
 
-    /// The excess is capped as by [`record`](Limiter::record).
+    /// As nginx after a reload, with the excess of the zone as it is: a smaller burst is over it for longer.
     fn restore(&self, bytes: &mut Bytes<'_>) -> Result<State, KeptError> {
-        let State { excess, last } = read(bytes)?;
-        Ok(State { excess: excess.min(2 * self.most() - IDLE), last })
+        read(bytes)
     }
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {

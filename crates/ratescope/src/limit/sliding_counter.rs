@@ -235,16 +235,6 @@ impl Limiter for SlidingCounter {
         true
     }
 
-    fn give_back(&self, state: &mut State, now: Time, cost: f64) -> bool {
-        let mut rolled = self.roll(state, now);
-        let back = amount(cost).unwrap_or(0);
-        let State { previous, current, .. } = &mut rolled.state;
-        *previous = previous.saturating_sub(back.saturating_sub(*current));
-        *current = current.saturating_sub(back);
-        self.store(state, &rolled, 0, false);
-        true
-    }
-
     fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
         let Some(amount) = amount(cost).filter(|&amount| amount <= self.most) else {
             return Retry::Never;

@@ -1,13 +1,13 @@
 //! Decisions: the answers of stores to an event.
 
-use super::asked::Ask;
 use super::memory_store::Generation;
-use super::{Fault, Rule, Rules};
+use super::plan::Ask;
+use super::{Fault, Numbers, Rule, Rules};
 use crate::event::Event;
 use crate::limit::Limiter;
-use crate::limit::any::{AnyLimiter, AnyState};
-use crate::outcome::{Answer, Numbers, Outcome, Quota, Retry};
-use crate::policy::{Limit, PolicyOutcome, longer, stricter};
+use crate::outcome::{Answer, InNumbers, Outcome, Quota, Retry};
+use crate::policy::{Limit, longer, tightness};
+use crate::store::{Numbered, State};
 use crate::time::{Span, Time};
 use arc_swap::Guard;
 use core::fmt;
@@ -23,8 +23,11 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub struct Decision {
     rules: RulesRef,
+    numbers: Option<Numbers>,
     outcomes: Outcomes,
     wait: Option<Span>,
+    /// When the event was decided, by the clock of the store: the time to [settle](super::Intent::Settle) it by.
+    pub time: Time,
     /// When a refused event would pass if nothing is counted before; `None` if it was not asked for or is unknown.
     pub retry_after: Option<Retry>,
     /// Why the store could not be asked; `None` if it answered.
@@ -62,30 +65,13 @@ impl fmt::Debug for RulesRef {
 /// The outcomes of the limits that were asked, mostly one or two.
 pub(crate) type Outcomes = SmallVec<[PlacedOutcome; 2]>;
 
-/// The place of a limit in [`Rules`], to look up data of the limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Place {
-    /// The index of its rule in [`Rules::rules`].
-    pub rule: usize,
-    /// The index in [`Rule::limits`] or, if it is stretched, in [`Rule::stretched`].
-    pub limit: usize,
-    /// True for the stretched form.
-    pub is_stretched: bool,
-}
-
-impl Place {
-    /// The place of a limit as written, not stretched.
-    pub const fn new(rule: usize, limit: usize) -> Self {
-        Place { rule, limit, is_stretched: false }
-    }
-}
-
 /// The outcome of a limit, and the place of the limit.
 #[derive(Clone, Copy, Debug)]
 pub struct PlacedOutcome {
-    /// The place of the limit.
-    pub place: Place,
+    /// The index of the limit in the [plan](Rules::plan).
+    pub at: usize,
+    /// The index of its rule.
+    pub rule: usize,
     /// The outcome.
     pub outcome: Outcome,
     /// True if the rule is a shadow.
@@ -102,15 +88,9 @@ impl PlacedOutcome {
     /// The outcome of a limit in force, with its state in the store.
     #[inline(always)]
     pub(super) fn new(ask: &Ask, outcome: Outcome, quota: Option<RawQuota>) -> Self {
-        let Ask { rule, limit, is_stretched, is_shadow, .. } = *ask;
-        PlacedOutcome {
-            place: Place { rule, limit, is_stretched },
-            outcome,
-            is_shadow,
-            exceeds: false,
-            source: StateSource::Store,
-            quota,
-        }
+        let Ask { at, rule, is_shadow, .. } = *ask;
+        let source = StateSource::Store;
+        PlacedOutcome { at, rule, outcome, is_shadow, exceeds: false, source, quota }
     }
 }
 
@@ -124,11 +104,12 @@ pub struct RawQuota {
 }
 
 impl RawQuota {
-    /// The quota of a limiter in this state.
-    pub fn new(limiter: &AnyLimiter, state: &AnyState, now: Time) -> Self {
+    /// The quota of a key in this state. Where nothing remains and there is nothing to forget, as under a limit of 0, it
+    /// takes the time in which the limiter admits its quota.
+    pub fn of(limiter: &Numbered, state: &State, now: Time) -> Self {
         let (remaining, mut reset) = (limiter.left(state, now), limiter.reset_after(state, now));
         if remaining == 0.0 && reset == Span::ZERO {
-            reset = limiter.quota().map_or(Span::ZERO, |quota| quota.per());
+            reset = limiter.decides().quota().map_or(Span::ZERO, |quota| quota.per());
         }
         RawQuota { remaining, reset }
     }
@@ -152,13 +133,13 @@ pub enum StateSource {
 pub struct LimitOutcome<'a> {
     /// The rule.
     pub rule: &'a Rule,
-    /// The place of the limit in the rules.
-    pub place: Place,
-    /// The limit that was asked: the stretched form if the rule is stretched.
+    /// The index of the limit in the [plan](Rules::plan).
+    pub at: usize,
+    /// The limit that decided: relaxed if the rule is, and with the numbers of the event if it has any.
     pub limit: &'a Limit,
     /// The outcome. A refusal by a shadow refuses nothing.
     pub outcome: Outcome,
-    /// True if the event passes softly, only because the limit is stretched.
+    /// True if the event passes softly, only because the limit is relaxed.
     pub exceeds: bool,
     /// Where the state of the key was.
     pub source: StateSource,
@@ -181,33 +162,40 @@ impl LimitOutcome<'_> {
 
 impl Decision {
     /// A decision by these rules without outcomes, which allows the event.
-    pub fn new(rules: Arc<Rules>) -> Self {
-        Decision::with(RulesRef::Counted(rules), Outcomes::new(), None)
+    pub fn new(rules: Arc<Rules>, time: Time) -> Self {
+        Decision::with(RulesRef::Counted(rules), Outcomes::new(), None, time)
     }
 
-    /// Adds the outcome of a limit, and its quota if it was asked for.
-    pub fn with_outcome(mut self, place: Place, outcome: Outcome, quota: Option<Quota>) -> Self {
-        let is_shadow = self.rules().rules().get(place.rule).is_some_and(Rule::is_shadow);
+    /// Adds the outcome of the limit at this index of the [plan](Rules::plan), and its quota if it was asked for.
+    pub fn with_outcome(mut self, at: usize, outcome: Outcome, quota: Option<Quota>) -> Self {
+        let rule = self.rules().plan().get(at).map_or(usize::MAX, |planned| planned.rule);
+        let is_shadow = self.rules().rules().get(rule).is_some_and(Rule::is_shadow);
         let quota = quota.map(|Quota { remaining, reset, .. }| RawQuota { remaining, reset });
         if !is_shadow {
             self.wait = longer(self.wait, outcome.wait);
         }
-        self.outcomes.push(PlacedOutcome {
-            place,
-            outcome,
-            is_shadow,
-            exceeds: false,
-            source: StateSource::Store,
-            quota,
-        });
+        let source = StateSource::Store;
+        let exceeds = false;
+        self.outcomes.push(PlacedOutcome { at, rule, outcome, is_shadow, exceeds, source, quota });
+        self
+    }
+
+    /// The decision about an event with these numbers.
+    pub fn with_numbers(mut self, numbers: Option<Numbers>) -> Self {
+        self.numbers = numbers;
         self
     }
 
     #[inline]
-    pub(crate) fn with(rules: RulesRef, outcomes: Outcomes, retry_after: Option<Retry>) -> Self {
+    pub(crate) fn with(
+        rules: RulesRef,
+        outcomes: Outcomes,
+        retry_after: Option<Retry>,
+        time: Time,
+    ) -> Self {
         let firm = outcomes.iter().filter(|one| !one.is_shadow);
         let wait = firm.map(|one| one.outcome.wait).fold(Some(Span::ZERO), longer);
-        Decision { rules, outcomes, wait, retry_after, fault: None }
+        Decision { rules, numbers: None, outcomes, wait, time, retry_after, fault: None }
     }
 
     /// A decision with these outcomes, from another store.
@@ -216,13 +204,19 @@ impl Decision {
         rules: Arc<Rules>,
         outcomes: SmallVec<[PlacedOutcome; 2]>,
         retry_after: Option<Retry>,
+        time: Time,
     ) -> Self {
-        Decision::with(RulesRef::Counted(rules), outcomes, retry_after)
+        Decision::with(RulesRef::Counted(rules), outcomes, retry_after, time)
     }
 
     /// The rules that were asked.
     pub fn rules(&self) -> &Arc<Rules> {
         self.rules.rules()
+    }
+
+    /// The numbers of the event, if it had any.
+    pub fn numbers(&self) -> Option<&Numbers> {
+        self.numbers.as_ref()
     }
 
     /// How long an allowed event waits, which is the longest wait of all limits; `None` if it is refused.
@@ -239,9 +233,17 @@ impl Decision {
     /// all if none refuses. `None` if no rule could refuse the event: no rule applies, or only unlimited rules and
     /// shadows.
     pub fn decided_by(&self) -> Option<LimitOutcome<'_>> {
-        let firm = self.outcomes.iter().enumerate().filter(|(_, one)| !one.is_shadow);
-        let outcomes = firm.map(|(by, one)| PolicyOutcome { outcome: one.outcome, by });
-        self.view(self.outcomes.get(outcomes.reduce(stricter)?.by)?)
+        let firm = self.outcomes.iter().filter(|one| !one.is_shadow);
+        self.view(
+            firm.reduce(|a, b| if tightness(&a.outcome, &b.outcome).is_lt() { b } else { a })?,
+        )
+    }
+
+    /// The outcome of the limit that decided, with the longest wait of all limits; `None` if no rule could refuse the
+    /// event.
+    pub fn outcome(&self) -> Option<Outcome> {
+        let decided = self.decided_by()?;
+        Some(Outcome { wait: self.wait, ..decided.outcome })
     }
 
     /// True if the event passes softly: hard limits would have refused it.
@@ -276,14 +278,15 @@ impl Decision {
     /// The outcomes by rule, for each rule that applies and has a limit.
     #[doc(hidden)]
     pub fn by_rule(&self) -> impl Iterator<Item = &[PlacedOutcome]> {
-        self.outcomes.chunk_by(|a, b| a.place.rule == b.place.rule)
+        self.outcomes.chunk_by(|a, b| a.rule == b.rule)
     }
 
     fn view(&self, one: &PlacedOutcome) -> Option<LimitOutcome<'_>> {
-        let PlacedOutcome { place, outcome, exceeds, source, quota, .. } = *one;
-        let rule = self.rules().rules().get(place.rule)?;
-        let limit = rule.limit(place.limit, place.is_stretched)?;
-        Some(LimitOutcome { rule, place, limit, outcome, exceeds, source, quota })
+        let PlacedOutcome { at, rule, outcome, exceeds, source, quota, .. } = *one;
+        let rule = self.rules().rules().get(rule)?;
+        let own = self.numbers.as_ref().and_then(|numbers| numbers.limit(at));
+        let limit = own.or_else(|| Some(&self.rules().plan().get(at)?.limit))?;
+        Some(LimitOutcome { rule, at, limit, outcome, exceeds, source, quota })
     }
 }
 
@@ -299,6 +302,6 @@ impl fmt::Display for Decision {
             return write!(f, "{answer} by {name}: its store can't be asked");
         }
         let softly = if self.is_soft() { " softly" } else { "" };
-        write!(f, "{answer}{softly} by {name}: {}", Numbers(&outcome))
+        write!(f, "{answer}{softly} by {name}: {}", InNumbers(&outcome))
     }
 }

@@ -1,7 +1,7 @@
 //! A store with observers of its decisions.
 
 use super::{
-    BoxFuture, Decision, Details, Fault, Memory, Part, Reloaded, Rule, Rules, RulesError, Store,
+    BoxFuture, Decision, Decisions, Details, Fault, Memory, Part, Reloaded, Rule, Rules, Store,
 };
 use crate::event::{Event, Fields};
 use crate::policy::Per;
@@ -14,7 +14,7 @@ pub trait Observer: Send + Sync + 'static {
     /// Called once, with the rules of the store, before the first decision.
     fn begin(&self, _rules: &Arc<Rules>) {}
 
-    /// Called after each decision about an event.
+    /// Called after each decision about an event that was counted or refused.
     fn decided(&self, event: &Event<'_>, decision: &Decision);
 }
 
@@ -44,8 +44,14 @@ impl<S: Store> Observed<S> {
         &self.store
     }
 
-    fn decided(&self, event: &Event<'_>, decision: &Decision) {
-        self.observers.iter().for_each(|observer| observer.decided(event, decision));
+    fn observe(&self, parts: &[Part<'_>], decisions: &[Decision], details: Details) {
+        for ((part, decision), told) in
+            parts.iter().zip(decisions).zip(Part::told(parts, decisions, details))
+        {
+            if told {
+                self.observers.iter().for_each(|one| one.decided(part.event, decision));
+            }
+        }
     }
 }
 
@@ -60,80 +66,18 @@ impl<S: Store> Store for Observed<S> {
         self.store.rules()
     }
 
-    fn memory(&self) -> Option<Memory> {
-        self.store.memory()
-    }
-
-    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Decision> {
-        let decision = self.store.check_now(event, details)?;
-        self.decided(event, &decision);
-        Some(decision)
-    }
-
-    fn check_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        details: Details,
-    ) -> BoxFuture<'a, Decision> {
+    fn decide<'a>(&'a self, parts: &'a [Part<'a>], details: Details) -> BoxFuture<'a, Decisions> {
         Box::pin(async move {
-            let decision = self.store.check_async(event, details).await;
-            self.decided(event, &decision);
-            decision
-        })
-    }
-
-    fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision> {
-        self.store.peek_async(event, details)
-    }
-
-    fn check_all<'a>(
-        &'a self,
-        parts: &'a [Part<'a>],
-        details: Details,
-    ) -> BoxFuture<'a, Vec<Decision>> {
-        let Some(observed) = Part::all_of::<Self>(parts) else {
-            return Box::pin(Part::one_after_the_other(parts, details));
-        };
-        Box::pin(async move {
-            let within: Vec<Part<'_>> =
-                observed.iter().map(|part| part.of_store::<dyn Store>(&part.store.store)).collect();
-            let decisions = self.store.check_all(&within, details).await;
-            let decided = details.decided(&within, &decisions);
-            for ((part, decision), is_decided) in observed.iter().zip(&decisions).zip(decided) {
-                if is_decided {
-                    part.store.decided(part.event, decision);
-                }
-            }
+            let decisions = self.store.decide(parts, details).await;
+            self.observe(parts, &decisions, details);
             decisions
         })
     }
 
-    fn charge_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        passed: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<(), Fault>> {
-        self.store.charge_async(event, passed)
-    }
-
-    fn charge_now(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
-        self.store.charge_now(event, passed)
-    }
-
-    fn can_give_back(&self, event: &Event<'_>) -> bool {
-        self.store.can_give_back(event)
-    }
-
-    fn give_back_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        passed: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<bool, Fault>> {
-        self.store.give_back_async(event, passed)
-    }
-
-    fn give_back_now(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
-        self.store.give_back_now(event, passed)
+    fn decide_now(&self, parts: &[Part<'_>], details: Details) -> Option<Decisions> {
+        let decisions = self.store.decide_now(parts, details)?;
+        self.observe(parts, &decisions, details);
+        Some(decisions)
     }
 
     fn reset_async<'a>(
@@ -144,17 +88,11 @@ impl<S: Store> Store for Observed<S> {
         self.store.reset_async(fields, of)
     }
 
-    /// The observers are told of its decisions, too.
-    fn with_rules(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
-        let store = self.store.with_rules(rules)?;
-        Ok(Arc::new(Observed { store, observers: self.observers.clone() }))
-    }
-
     fn replace(&self, rules: Rules, now: Time) -> Reloaded {
         self.store.replace(rules, now)
     }
 
-    fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
-        self.store.reload(file, text, now)
+    fn memory(&self) -> Option<Memory> {
+        self.store.memory()
     }
 }

@@ -11,13 +11,13 @@
 //! * A limit starts without states if its rule has another name (its domain, its keys and values), or if the limit's
 //!   key or its shape changes. [`Changes`] lists such limits.
 
-use super::memory_store::{Generation, LimitTable};
+use super::memory_store::Generation;
 use super::reader::first_of;
-use super::{MemoryStore, Rule, Rules, RulesError, Store};
-use crate::policy::Limit;
+use super::{MemoryStore, PlannedLimit, Rule, Rules, RulesError, Store};
 use crate::store::KeyedLimit;
 use crate::time::Time;
 use core::fmt;
+use core::ops::Range;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 
@@ -99,15 +99,16 @@ impl MemoryStore {
         if old.rules.say_the_same_as(&rules) {
             // Only the name of the file is new.
             if old.rules.file() != rules.file() {
-                let renamed = Generation::new(Arc::new(rules), old.tables.clone());
+                let renamed = Generation::new(Arc::new(rules), old.limits.clone());
                 self.current.store(Arc::new(renamed));
             }
             return Reloaded::Unchanged;
         }
         let mut carried = Carried::new(&old, now, self.capacity());
-        let tables = rules.rules().iter().map(|rule| carried.tables(rule)).collect();
+        let limits = (0..rules.rules().len()).flat_map(|rule| carried.limits(&rules, rule));
+        let limits = limits.collect();
         let changes = carried.finish();
-        self.current.store(Arc::new(Generation::new(Arc::new(rules), tables)));
+        self.current.store(Arc::new(Generation::new(Arc::new(rules), limits)));
         Reloaded::Applied(changes)
     }
 }
@@ -115,11 +116,11 @@ impl MemoryStore {
 /// Carries the states of the old rules over to new ones.
 struct Carried<'a> {
     old: &'a Generation,
-    /// The states of each old rule, by its name.
-    named: HashMap<&'a str, &'a [LimitTable]>,
-    /// The old states that were used. Each is used once: two limits with the same states would lock a key twice, and
-    /// count each event twice.
-    taken: HashSet<*const KeyedLimit>,
+    /// The limits of each old rule, as a range of the plan, by the name of the rule.
+    named: HashMap<&'a str, Range<usize>>,
+    /// The old limits whose states were used. Each is used once: two limits with the same states would lock a key twice,
+    /// and count each event twice.
+    taken: HashSet<usize>,
     changes: Changes,
     now: Time,
     capacity: usize,
@@ -127,93 +128,81 @@ struct Carried<'a> {
 
 impl<'a> Carried<'a> {
     fn new(old: &'a Generation, now: Time, capacity: usize) -> Self {
-        let each = old.rules.rules().iter().zip(&old.tables);
-        let named = each.map(|(rule, tables)| (rule.name(), tables.as_slice())).collect();
+        let each = old.rules.rules().iter().enumerate();
+        let named = each.map(|(r, rule)| (rule.name(), old.rules.plan_of(r))).collect();
         Carried { old, named, taken: HashSet::new(), changes: Changes::default(), now, capacity }
     }
 
     /// The states for the limits of a rule: first for unchanged limits, and then, from the remaining states, for
     /// changed limits.
-    fn tables(&mut self, rule: &Rule) -> Vec<LimitTable> {
-        let old = self.named.get(rule.name()).copied().unwrap_or_default();
-        let own = || old.iter().map(|table| &table.own);
-        let same: Vec<_> = rule.limits().iter().map(|limit| self.same(limit, own())).collect();
-        let each = rule.limits_and_stretched().zip(same);
-        each.map(|(limits, same)| self.table(rule.name(), limits, same, old)).collect()
+    fn limits(&mut self, rules: &Rules, rule: usize) -> Vec<Arc<KeyedLimit>> {
+        let Some(name) = rules.rules().get(rule).map(Rule::name) else { return Vec::new() };
+        let old = self.named.get(name).cloned().unwrap_or_default();
+        let plan = rules.plan().get(rules.plan_of(rule)).unwrap_or_default();
+        let same: Vec<_> = plan.iter().map(|planned| self.same(planned, old.clone())).collect();
+        let mut limits: Vec<Arc<KeyedLimit>> = Vec::new();
+        for (planned, same) in plan.iter().zip(same) {
+            let text = format!("{name}: {}", planned.limit);
+            let carried = same
+                .map(|states| (states, true))
+                .or_else(|| self.changed(planned, old.clone()).map(|states| (states, false)));
+            let states = match carried {
+                Some((states, _)) if planned.is_relaxed => states,
+                Some((states, is_same)) => {
+                    let Changes { kept, changed, .. } = &mut self.changes;
+                    if is_same { kept } else { changed }.push(text);
+                    states
+                }
+                // A new relaxed form begins with the states of the limit as written, which is the one before, so that
+                // nobody gains a burst by the change.
+                None if planned.is_relaxed => limits
+                    .last()
+                    .and_then(|written| written.carried(&planned.limit, self.now))
+                    .map_or_else(|| self.new_states(planned), Arc::new),
+                None => {
+                    self.changes.new.push(text);
+                    self.new_states(planned)
+                }
+            };
+            limits.push(states);
+        }
+        limits
     }
 
-    fn table(
-        &mut self,
-        rule: &str,
-        (limit, stretched): (&Limit, Option<&Limit>),
-        same: Option<Arc<KeyedLimit>>,
-        old: &'a [LimitTable],
-    ) -> LimitTable {
-        let text = format!("{rule}: {limit}");
-        let own = if let Some(states) = same {
-            self.changes.kept.push(text);
-            states
-        } else if let Some(states) = self.changed(limit, old.iter().map(|table| &table.own)) {
-            self.changes.changed.push(text);
-            states
-        } else {
-            self.changes.new.push(text);
-            self.new_states(limit)
-        };
-        let stretched = stretched.map(|limit| self.stretched(limit, &own, old));
-        LimitTable { own, stretched }
+    /// The old limits of the same form whose states were not used yet.
+    fn left(&self, planned: &PlannedLimit, old: Range<usize>) -> impl Iterator<Item = usize> {
+        let is_relaxed = planned.is_relaxed;
+        old.filter(move |at| {
+            self.old.rules.plan()[*at].is_relaxed == is_relaxed && !self.taken.contains(at)
+        })
     }
 
     /// The old states of exactly this limit, if they were not used yet.
-    fn same(
-        &mut self,
-        limit: &Limit,
-        mut old: impl Iterator<Item = &'a Arc<KeyedLimit>>,
-    ) -> Option<Arc<KeyedLimit>> {
-        let is_left = |states: &&Arc<KeyedLimit>| !self.taken.contains(&Arc::as_ptr(states));
-        let states = old.find(|states| states.is_for(limit) && is_left(states))?;
-        self.taken.insert(Arc::as_ptr(states));
-        Some(Arc::clone(states))
+    fn same(&mut self, planned: &PlannedLimit, old: Range<usize>) -> Option<Arc<KeyedLimit>> {
+        let limits = &self.old.limits;
+        let at = self.left(planned, old).find(|at| limits[*at].is_for(&planned.limit))?;
+        self.taken.insert(at);
+        Some(Arc::clone(&limits[at]))
     }
 
     /// The states for a limit with other numbers, from states that were not used yet.
-    fn changed(
-        &mut self,
-        limit: &Limit,
-        old: impl Iterator<Item = &'a Arc<KeyedLimit>>,
-    ) -> Option<Arc<KeyedLimit>> {
-        let mut left = old.filter(|states| !self.taken.contains(&Arc::as_ptr(states)));
-        let (from, states) =
-            left.find_map(|states| Some((states, states.carried(limit, self.now)?)))?;
-        self.taken.insert(Arc::as_ptr(from));
+    fn changed(&mut self, planned: &PlannedLimit, old: Range<usize>) -> Option<Arc<KeyedLimit>> {
+        let carried =
+            |at: usize| Some((at, self.old.limits[at].carried(&planned.limit, self.now)?));
+        let (at, states) = self.left(planned, old).find_map(carried)?;
+        self.taken.insert(at);
         Some(Arc::new(states))
     }
 
-    /// The states for a stretched limit. A new stretched limit begins with the states of the limit itself, so that
-    /// nobody gains a burst by the change.
-    fn stretched(
-        &mut self,
-        limit: &Limit,
-        own: &KeyedLimit,
-        old: &'a [LimitTable],
-    ) -> Arc<KeyedLimit> {
-        let before = || old.iter().filter_map(|table| table.stretched.as_ref());
-        self.same(limit, before())
-            .or_else(|| self.changed(limit, before()))
-            .or_else(|| own.carried(limit, self.now).map(Arc::new))
-            .unwrap_or_else(|| self.new_states(limit))
-    }
-
-    fn new_states(&self, limit: &Limit) -> Arc<KeyedLimit> {
-        Arc::new(KeyedLimit::new(limit, self.capacity))
+    fn new_states(&self, planned: &PlannedLimit) -> Arc<KeyedLimit> {
+        Arc::new(KeyedLimit::new(&planned.limit, self.capacity))
     }
 
     fn finish(mut self) -> Changes {
-        for (rule, tables) in self.old.rules.rules().iter().zip(&self.old.tables) {
-            for (limit, table) in rule.limits().iter().zip(tables) {
-                if !self.taken.contains(&Arc::as_ptr(&table.own)) {
-                    self.changes.removed.push(format!("{}: {limit}", rule.name()));
-                }
+        for (at, planned) in self.old.rules.plan().iter().enumerate() {
+            if !planned.is_relaxed && !self.taken.contains(&at) {
+                let rule = self.old.rules.rules().get(planned.rule).map_or("", Rule::name);
+                self.changes.removed.push(format!("{rule}: {}", planned.limit));
             }
         }
         self.changes

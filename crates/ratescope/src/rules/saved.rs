@@ -1,10 +1,10 @@
 //! Saving the states of rules, so that they outlive a restart.
 
-use super::memory_store::{Generation, LimitTable};
-use super::{MemoryStore, Rule, Rules};
-use crate::policy::Limit;
+use super::memory_store::Generation;
+use super::{MemoryStore, Rules};
+use crate::policy::{Limit, state_names};
+use crate::store::KeyedLimit;
 use crate::store::saved::{Saved, SavedError, Saving};
-use crate::store::{KeyedLimit, names};
 use crate::time::Time;
 use std::sync::Arc;
 
@@ -15,14 +15,8 @@ impl MemoryStore {
     pub fn save(&self, now: Time) -> Vec<u8> {
         let generation = self.generation();
         let mut saving = Saving::new();
-        for (rule, tables) in generation.rules.rules().iter().zip(&generation.tables) {
-            for (name, table) in own_names(rule).iter().zip(tables) {
-                saving.add(name, &table.own.keys, now);
-            }
-            let stretched = tables.iter().filter_map(|table| table.stretched.as_ref());
-            for (name, limit) in stretched_names(rule).iter().zip(stretched) {
-                saving.add(name, &limit.keys, now);
-            }
+        for (name, limit) in names(&generation.rules).iter().zip(&generation.limits) {
+            saving.add(name, &limit.keys, now);
         }
         saving.finish()
     }
@@ -40,32 +34,27 @@ impl MemoryStore {
     ) -> Result<Self, SavedError> {
         let rules = rules.into();
         let saved = Saved::read(bytes)?;
-        let restore = |limit: &Limit, name: &str| -> Result<_, SavedError> {
-            Ok(Arc::new(KeyedLimit::restore(limit, capacity, name, &saved)?))
-        };
-        let tables = |rule: &Rule| {
-            let (own, stretched) = (own_names(rule), stretched_names(rule));
-            let each = rule.limits_and_stretched().zip(&own).enumerate();
-            each.map(|(i, ((limit, other), name))| {
-                let stretched = other.zip(stretched.get(i));
-                let stretched = stretched.map(|(limit, name)| restore(limit, name)).transpose()?;
-                Ok(LimitTable { own: restore(limit, name)?, stretched })
-            })
-            .collect()
-        };
-        let tables = rules.rules().iter().map(tables).collect::<Result<_, _>>()?;
-        Ok(MemoryStore::with_generation(Generation::new(Arc::new(rules), tables), capacity))
+        let each = names(&rules).into_iter().zip(rules.plan());
+        let limits = each.map(|(name, planned)| {
+            Ok(Arc::new(KeyedLimit::restore(&planned.limit, capacity, &name, &saved)?))
+        });
+        let limits = limits.collect::<Result<_, SavedError>>()?;
+        Ok(MemoryStore::with_generation(Generation::new(Arc::new(rules), limits), capacity))
     }
 }
 
-fn own_names(rule: &Rule) -> Vec<String> {
-    prefixed(rule.name(), rule.limits())
-}
-
-fn stretched_names(rule: &Rule) -> Vec<String> {
-    prefixed(&format!("{} stretched", rule.name()), rule.stretched())
-}
-
-fn prefixed(rule: &str, limits: &[Limit]) -> Vec<String> {
-    names(limits).into_iter().map(|name| format!("{rule}: {name}")).collect()
+/// The names of the limits of a plan among the saved states, in its order.
+fn names(rules: &Rules) -> Vec<String> {
+    let mut names = vec![String::new(); rules.plan().len()];
+    for (r, rule) in rules.rules().iter().enumerate() {
+        for (limits, is_relaxed) in [(rule.limits(), false), (rule.stretched(), true)] {
+            let relaxed = if is_relaxed { " relaxed" } else { "" };
+            let own = rules.plan_of(r).filter(|at| rules.plan()[*at].is_relaxed == is_relaxed);
+            for (at, (limit, name)) in own.zip(limits.iter().zip(state_names(limits))) {
+                let Limit { per, .. } = limit;
+                names[at] = format!("{}{relaxed}: {name} per {per}", rule.name());
+            }
+        }
+    }
+    names
 }

@@ -45,7 +45,7 @@ impl core::fmt::Display for OnStoreFailure {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RuleSettings {
     pub(super) limits: Vec<Limit>,
-    /// The stretched limits; empty if they are never stretched.
+    /// The relaxed limits; empty if they are never stretched.
     pub(super) stretched: Vec<Limit>,
     pub(super) throttle: Throttle,
     pub(super) shadow: bool,

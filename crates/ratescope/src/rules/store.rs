@@ -1,7 +1,7 @@
 //! The trait of all stores that decide by rules, in this process or far away.
 //!
-//! A [`MemoryStore`] keeps its states in memory; it never waits and never fails. `RedisStore`, in the crate
-//! `ratescope-redis`, keeps them on Redis. Both take a policy as well as rules.
+//! A [`MemoryStore`](super::MemoryStore) keeps its states in memory; it never waits and never fails. `RedisStore`, in the
+//! crate `ratescope-redis`, keeps them on Redis. Both take a policy as well as rules.
 //!
 //! ```
 //! use ratescope::rules::{Details, MemoryStore, Store};
@@ -26,13 +26,14 @@
 //! # }
 //! ```
 
-use super::{Decision, Fault, MemoryStore, Part, Reloaded, Rule, Rules, RulesError};
+use super::{Decision, Fault, Part, Reloaded, Rule, Rules};
 use crate::event::{Event, Fields};
 use crate::policy::Per;
-use crate::time::Time;
-use core::any::Any;
+use crate::time::{Span, Time};
 use core::future::{Future, ready};
+use core::ops::Deref;
 use core::pin::Pin;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// A future in a box.
@@ -56,102 +57,35 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// # Ok::<(), ratescope::rules::RulesError>(())
 /// ```
 ///
-/// The methods that may wait end in `_async`, and box their futures. A store in memory also has methods without this
-/// ending, which answer at once; [`check_now`](Self::check_now) does so for any store that can. One call asks for
-/// everything, so a remote store is asked once for an event. If a future is dropped while it waits, the event may have
-/// been counted.
+/// [`decide`](Self::decide) is all that a store must do; the guide has one of a page's length. One call asks for
+/// everything, so a remote store is asked once. If a future is dropped while it waits, the events may have been counted.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a store that decides by rules",
     note = "take a `MemoryStore`; of a policy, `MemoryStore::new(policy, capacity)`"
 )]
-pub trait Store: AsStore + Send + Sync {
+pub trait Store: Send + Sync + 'static {
     /// The rules that are in force.
     fn rules(&self) -> Arc<Rules>;
 
-    /// Does what [`check_async`](Self::check_async) does if that needs no waiting. Otherwise returns `None` and
-    /// counts nothing.
-    fn check_now(&self, _event: &Event<'_>, _details: Details) -> Option<Decision> {
-        None
-    }
-
-    /// The size of the memory, if the states are in this process.
-    fn memory(&self) -> Option<Memory> {
-        None
-    }
-
-    /// Decides about an event, and counts it in all limits of all rules that apply, or in none. The
-    /// decision has the `details` that are asked for.
+    /// Decides about events together: either all are counted in all limits of all rules that apply, or none is. Returns a
+    /// decision for each, with the `details` that are asked for. If some are refused, the others are not counted, not
+    /// even by limiters that count refused events. [`Intent`](super::Intent) says what else there is besides counting.
+    ///
+    /// A limit in which several events count at the same key is asked once, for the sum of the costs: they pass together
+    /// or not at all. If they have different [numbers](super::Numbers) for the limit, the first decides.
     ///
     /// `event.time` is the time by the clock of this process. A store may use a clock of its own instead. There is
     /// always a decision: if the states can't be asked, each rule [says](super::OnStoreFailure) what happens, and
     /// [`Decision::fault`] says why.
-    fn check_async<'a>(&'a self, event: &'a Event<'_>, details: Details)
-    -> BoxFuture<'a, Decision>;
+    fn decide<'a>(&'a self, parts: &'a [Part<'a>], details: Details) -> BoxFuture<'a, Decisions>;
 
-    /// Answers as [`check_async`](Self::check_async) would, and counts nothing.
-    fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision>;
-
-    /// Decides about several events together: either all are counted, or none. Returns a decision for each. If some are
-    /// refused, the others are not counted, not even by limiters that count refused events.
-    ///
-    /// A limit in which several events count at the same key is asked once, for the sum of the costs: they pass
-    /// together or not at all. If their stores have [other numbers](MemoryStore::with_limits) for the limit, the first
-    /// decides.
-    ///
-    /// The stores in memory, and those on one connection to Redis, decide in one step. By default, and for stores of
-    /// several kinds, all events are first asked about, and then counted one after the other. If another event comes in
-    /// between, some may be counted and others not.
-    fn check_all<'a>(
-        &'a self,
-        parts: &'a [Part<'a>],
-        details: Details,
-    ) -> BoxFuture<'a, Vec<Decision>> {
-        Box::pin(Part::one_after_the_other(parts, details))
-    }
-
-    /// Counts an event that has passed, at any cost, for costs that are known only afterwards. See
-    /// [`MemoryStore::charge`].
-    ///
-    /// # Errors
-    /// If the store can't be reached; rules that decide in this process then count the event there. With a
-    /// [`Fault::Cost`] nothing is counted.
-    fn charge_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        passed: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<(), Fault>>;
-
-    /// Does what [`charge_async`](Self::charge_async) does if that needs no waiting, and returns whether it did.
-    fn charge_now(&self, _event: &Event<'_>, _passed: Option<&Decision>) -> bool {
-        false
-    }
-
-    /// True if the store, and all limits that apply to an event, can give back what it has counted.
-    fn can_give_back(&self, _event: &Event<'_>) -> bool {
-        false
-    }
-
-    /// Gives back the cost of an event if possible, and returns whether it is possible: see
-    /// [`MemoryStore::give_back`].
-    ///
-    /// # Errors
-    /// If the store can't be reached; the cost may have been given back all the same.
-    fn give_back_async<'a>(
-        &'a self,
-        _event: &'a Event<'_>,
-        _passed: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<bool, Fault>> {
-        Box::pin(ready(Ok(false)))
-    }
-
-    /// Does what [`give_back_async`](Self::give_back_async) does if that needs no waiting, and returns whether it needed
-    /// none. So it is also true if nothing can be given back.
-    fn give_back_now(&self, _event: &Event<'_>, _passed: Option<&Decision>) -> bool {
-        false
+    /// Does what [`decide`](Self::decide) does if that needs no waiting. Otherwise returns `None` and counts nothing.
+    fn decide_now(&self, _parts: &[Part<'_>], _details: Details) -> Option<Decisions> {
+        None
     }
 
     /// Resets the keys that an event with these fields has in the limits that `of` chooses by their rule and key.
-    /// Returns how many keys were remembered: see [`MemoryStore::reset`].
+    /// Returns how many keys were remembered: see [`MemoryStore::reset`](super::MemoryStore::reset).
     ///
     /// # Errors
     /// If the store can't be reached; some keys may have been reset. A [`Fault::Failed`] if the store does not
@@ -164,40 +98,144 @@ pub trait Store: AsStore + Send + Sync {
         Box::pin(ready(Err(Fault::Failed("this store resets no keys".to_owned()))))
     }
 
-    /// A store with the same keys and states, and the numbers of other rules, such as those of a customer:
-    /// [`MemoryStore::with_limits`] for any store.
-    ///
-    /// # Errors
-    /// As for [`MemoryStore::with_limits`], and if the store does not have this method.
-    fn with_rules(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
-        Err(rules.wrong("this store takes no limits of a customer's own".to_owned()))
-    }
-
-    /// Puts `rules` in force: see [`MemoryStore::replace`]. A store that can't compute them, or does not implement
-    /// this, rejects them.
+    /// Puts `rules` in force: see [`MemoryStore::replace`](super::MemoryStore::replace). A store that can't compute them,
+    /// or does not implement this, rejects them.
     fn replace(&self, rules: Rules, _now: Time) -> Reloaded {
         Reloaded::Rejected(rules.wrong("this store takes no other rules".to_owned()))
     }
 
-    /// Reads rules, and [puts them in force](Self::replace) if they have no mistakes. `file` is their name,
-    /// for errors.
+    /// The size of the memory, if the states are in this process.
+    fn memory(&self) -> Option<Memory> {
+        None
+    }
+
+    /// Reads rules, and [puts them in force](Self::replace) if they have no mistakes. `file` is their name, for errors.
     fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
         match Rules::read(file, text) {
             Ok(rules) => self.replace(rules.with_key_secret(self.rules().key_secret()), now),
             Err(error) => Reloaded::Rejected(error),
         }
     }
+
+    /// Decides about an event, and counts it in all limits of all rules that apply, or in none.
+    fn check_async<'a>(
+        &'a self,
+        event: &'a Event<'_>,
+        details: Details,
+    ) -> BoxFuture<'a, Decision> {
+        Box::pin(one(self, Part::count(event), details))
+    }
+
+    /// Answers as [`check_async`](Self::check_async) would, and counts nothing.
+    fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision> {
+        Box::pin(one(self, Part::look(event), details))
+    }
+
+    /// Settles an event that passed, and costs so much more or less than was counted: see
+    /// [`Intent::Settle`](super::Intent::Settle).
+    ///
+    /// # Errors
+    /// If the store can't be reached; rules that decide in this process then settle the event there. With a
+    /// [`Fault::Cost`] nothing is counted.
+    fn settle_async<'a>(
+        &'a self,
+        event: &'a Event<'_>,
+        now: Time,
+        passed: Option<&'a Decision>,
+    ) -> BoxFuture<'a, Result<(), Fault>> {
+        let decision = one(self, Part::settle(event, now, passed), Details::default());
+        Box::pin(async move { decision.await.fault.map_or(Ok(()), Err) })
+    }
 }
 
-/// Any store as an object: for pointers to stores that may be objects already.
-#[doc(hidden)]
-pub trait AsStore: Any {
-    fn as_store(&self) -> &dyn Store;
+async fn one<'a, S: Store + ?Sized>(store: &'a S, part: Part<'a>, details: Details) -> Decision {
+    let parts = [part];
+    let decision = store.decide(&parts, details).await.into_only();
+    decision.unwrap_or_else(|| {
+        // A store of a user's own that has returned no decision.
+        let mut decision = Decision::new(store.rules(), part.now());
+        decision.fault = Some(Fault::Failed("the store made no decision".to_owned()));
+        decision
+    })
 }
 
-impl<S: Store> AsStore for S {
-    fn as_store(&self) -> &dyn Store {
-        self
+/// A pointer to a store is a store. (Not a plain reference: a store outlives the request that asks it.)
+macro_rules! pass_on {
+    ($($pointer:ident),*) => {$(
+        /// The store behind the pointer.
+        impl<S: Store + ?Sized> Store for $pointer<S> {
+        fn rules(&self) -> Arc<Rules> {
+            (**self).rules()
+        }
+
+        fn decide<'a>(&'a self, parts: &'a [Part<'a>], details: Details) -> BoxFuture<'a, Decisions> {
+            (**self).decide(parts, details)
+        }
+
+        #[inline]
+        fn decide_now(&self, parts: &[Part<'_>], details: Details) -> Option<Decisions> {
+            (**self).decide_now(parts, details)
+        }
+
+        fn reset_async<'a>(
+            &'a self,
+            fields: &'a dyn Fields,
+            of: &'a (dyn Fn(&Rule, &Per) -> bool + Send + Sync),
+        ) -> BoxFuture<'a, Result<usize, Fault>> {
+            (**self).reset_async(fields, of)
+        }
+
+        fn replace(&self, rules: Rules, now: Time) -> Reloaded {
+            (**self).replace(rules, now)
+        }
+
+        fn memory(&self) -> Option<Memory> {
+            (**self).memory()
+        }
+        }
+    )*};
+}
+
+pass_on!(Arc, Box);
+
+/// The decisions about events, in their order.
+#[derive(Clone, Debug, Default)]
+pub struct Decisions(SmallVec<[Decision; 1]>);
+
+impl Decisions {
+    /// The decision about a single event.
+    #[inline]
+    pub fn one(decision: Decision) -> Self {
+        Decisions(SmallVec::from_buf([decision]))
+    }
+
+    /// The decision about a single event.
+    #[inline]
+    pub fn into_only(self) -> Option<Decision> {
+        self.0.into_iter().next()
+    }
+}
+
+impl Deref for Decisions {
+    type Target = [Decision];
+
+    fn deref(&self) -> &[Decision] {
+        &self.0
+    }
+}
+
+impl FromIterator<Decision> for Decisions {
+    fn from_iter<I: IntoIterator<Item = Decision>>(decisions: I) -> Self {
+        Decisions(decisions.into_iter().collect())
+    }
+}
+
+impl IntoIterator for Decisions {
+    type Item = Decision;
+    type IntoIter = smallvec::IntoIter<[Decision; 1]>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
     }
 }
 
@@ -216,14 +254,14 @@ pub struct Details {
     pub quotas: bool,
     /// Computes when a refused event would pass.
     pub retry: bool,
-    /// The event can't wait. If it would pass only after a wait, it is not counted, and the decision has the
-    /// wait.
-    pub at_once: bool,
+    /// The longest that an event can wait. If it would pass only after a longer wait, it is not counted, and the decision
+    /// has the wait. `None`: it waits for as long as it must.
+    pub longest: Option<Span>,
 }
 
 impl Details {
     /// All details about an event that can wait.
-    pub const ALL: Details = Details { quotas: true, retry: true, at_once: false };
+    pub const ALL: Details = Details { quotas: true, retry: true, longest: None };
 
     /// These details, with the quotas.
     pub const fn with_quotas(self) -> Self {
@@ -237,7 +275,17 @@ impl Details {
 
     /// These details, for an event that can't wait.
     pub const fn at_once(self) -> Self {
-        Details { at_once: true, ..self }
+        self.within(Span::ZERO)
+    }
+
+    /// These details, for an event that can wait for so long.
+    pub const fn within(self, longest: Span) -> Self {
+        Details { longest: Some(longest), ..self }
+    }
+
+    /// True if an event can't wait for so long.
+    pub fn is_too_long(&self, wait: Span) -> bool {
+        self.longest.is_some_and(|longest| wait > longest)
     }
 }
 
@@ -257,182 +305,3 @@ impl Memory {
         Memory { keys, evicted }
     }
 }
-
-impl Store for MemoryStore {
-    fn rules(&self) -> Arc<Rules> {
-        MemoryStore::rules(self)
-    }
-
-    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Decision> {
-        Some(self.answer(event, details, true))
-    }
-
-    fn memory(&self) -> Option<Memory> {
-        Some(Memory { keys: self.len(), evicted: self.evicted() })
-    }
-
-    fn check_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        details: Details,
-    ) -> BoxFuture<'a, Decision> {
-        Box::pin(async move { self.answer(event, details, true) })
-    }
-
-    fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision> {
-        Box::pin(async move { self.answer(event, details, false) })
-    }
-
-    fn check_all<'a>(
-        &'a self,
-        parts: &'a [Part<'a>],
-        details: Details,
-    ) -> BoxFuture<'a, Vec<Decision>> {
-        match Part::all_of::<Self>(parts) {
-            Some(parts) => Box::pin(async move { MemoryStore::answer_all(&parts, details) }),
-            None => Box::pin(Part::one_after_the_other(parts, details)),
-        }
-    }
-
-    fn charge_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        passed: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<(), Fault>> {
-        Box::pin(async move { Ok(self.charge(event, passed)?) })
-    }
-
-    fn charge_now(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
-        self.charge(event, passed).is_ok()
-    }
-
-    fn can_give_back(&self, event: &Event<'_>) -> bool {
-        MemoryStore::can_give_back(self, event)
-    }
-
-    fn give_back_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        passed: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<bool, Fault>> {
-        Box::pin(async move { Ok(self.give_back(event, passed)) })
-    }
-
-    fn give_back_now(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
-        self.give_back(event, passed);
-        true
-    }
-
-    fn reset_async<'a>(
-        &'a self,
-        fields: &'a dyn Fields,
-        of: &'a (dyn Fn(&Rule, &Per) -> bool + Send + Sync),
-    ) -> BoxFuture<'a, Result<usize, Fault>> {
-        Box::pin(async move { Ok(self.reset(fields, of)) })
-    }
-
-    fn with_rules(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
-        Ok(Arc::new(self.with_limits(rules)?))
-    }
-
-    fn replace(&self, rules: Rules, now: Time) -> Reloaded {
-        MemoryStore::replace(self, rules, now)
-    }
-}
-
-/// A pointer to a store is a store. Each method is passed on, also those that have a default.
-macro_rules! pass_on {
-    ($($pointer:ident),*) => {$(
-        /// The store behind the pointer.
-        impl<S: Store + ?Sized> Store for $pointer<S> {
-            fn rules(&self) -> Arc<Rules> {
-                (**self).rules()
-            }
-
-            fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Decision> {
-                (**self).check_now(event, details)
-            }
-
-            fn memory(&self) -> Option<Memory> {
-                (**self).memory()
-            }
-
-            fn check_async<'a>(
-                &'a self,
-                event: &'a Event<'_>,
-                details: Details,
-            ) -> BoxFuture<'a, Decision> {
-                (**self).check_async(event, details)
-            }
-
-            fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision> {
-                (**self).peek_async(event, details)
-            }
-
-            fn check_all<'a>(
-                &'a self,
-                parts: &'a [Part<'a>],
-                details: Details,
-            ) -> BoxFuture<'a, Vec<Decision>> {
-                let Some(pointers) = Part::all_of::<Self>(parts) else {
-                    return Box::pin(Part::one_after_the_other(parts, details));
-                };
-                Box::pin(async move {
-                    let within: Vec<Part<'_>> =
-                        pointers.iter().map(|part| part.of_store((**part.store).as_store())).collect();
-                    (**self).check_all(&within, details).await
-                })
-            }
-
-            fn charge_async<'a>(
-                &'a self,
-                event: &'a Event<'_>,
-                passed: Option<&'a Decision>,
-            ) -> BoxFuture<'a, Result<(), Fault>> {
-                (**self).charge_async(event, passed)
-            }
-
-            fn charge_now(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
-                (**self).charge_now(event, passed)
-            }
-
-            fn can_give_back(&self, event: &Event<'_>) -> bool {
-                (**self).can_give_back(event)
-            }
-
-            fn give_back_async<'a>(
-                &'a self,
-                event: &'a Event<'_>,
-                passed: Option<&'a Decision>,
-            ) -> BoxFuture<'a, Result<bool, Fault>> {
-                (**self).give_back_async(event, passed)
-            }
-
-            fn give_back_now(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
-                (**self).give_back_now(event, passed)
-            }
-
-            fn reset_async<'a>(
-                &'a self,
-                fields: &'a dyn Fields,
-                of: &'a (dyn Fn(&Rule, &Per) -> bool + Send + Sync),
-            ) -> BoxFuture<'a, Result<usize, Fault>> {
-                (**self).reset_async(fields, of)
-            }
-
-            fn with_rules(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
-                (**self).with_rules(rules)
-            }
-
-            fn replace(&self, rules: Rules, now: Time) -> Reloaded {
-                (**self).replace(rules, now)
-            }
-
-            fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
-                (**self).reload(file, text, now)
-            }
-        }
-    )*};
-}
-
-pass_on!(Arc, Box);

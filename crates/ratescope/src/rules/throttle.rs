@@ -5,18 +5,18 @@
 //! 100 a second and 10 %, 110 pass. *Elastic*: it may be exceeded while the system has resources
 //! left.
 //!
-//! A rule that is not hard has two limiters: its own, and a *stretched* one that admits more, with the same periods but
-//! larger counts, bursts and queues. Each has its own state. The stretched limiter counts all events that pass; the
+//! A rule that is not hard has two limiters: its own, and a *relaxed* one that admits more, with the same periods but
+//! larger counts, bursts and queues. Each has its own state. The relaxed limiter counts all events that pass; the
 //! rule's own limiter counts those that pass within its limit. So an event passes "softly" exactly if a hard rule would
-//! have refused it. And when an elastic rule is no longer stretched, its senders are at their limit, not in debt. But a
+//! have refused it. And when an elastic rule is no longer relaxed, its senders are at their limit, not in debt. But a
 //! later charge counts in both limiters, and may leave a debt.
 //!
 //! A learned limit (adaptive, with or without hours) can only be hard. Its factor already is the share by which a
-//! sender may exceed its habit. A stretched limiter would learn from what it lets pass, so its limit would move away
+//! sender may exceed its habit. A relaxed limiter would learn from what it lets pass, so its limit would move away
 //! from that of the rule's own limiter by more than any share. The limiter of a server can only be hard, too, since the
-//! server has no stretched form.
+//! server has no relaxed form.
 //!
-//! While a rule is stretched, only the stretched limiter decides, so that its bound holds. In total it lets more pass.
+//! While a rule is relaxed, only the relaxed limiter decides, so that its bound holds. In total it lets more pass.
 //! But an event that passed softly may take the room of a later event that a hard rule would have let pass.
 
 use crate::text::{BadNumber, ParseError, Words, number};
@@ -56,7 +56,7 @@ impl Throttle {
         }
     }
 
-    /// The stretched limits in percent of the rule's own limits; `None` for a hard rule.
+    /// The relaxed limits in percent of the rule's own limits; `None` for a hard rule.
     pub(super) fn percent(self) -> Option<f64> {
         match self {
             Throttle::Hard => None,
@@ -65,7 +65,7 @@ impl Throttle {
         }
     }
 
-    /// True if a rule is stretched at a load. An unknown load is not low.
+    /// True if a rule is relaxed at a load. An unknown load is not low.
     pub(super) fn is_stretched(self, load: Option<Load>) -> bool {
         match self {
             Throttle::Hard => false,

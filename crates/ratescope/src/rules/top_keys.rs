@@ -21,7 +21,7 @@ const SHARDS: usize = 16;
 /// Counts the most refused, the busiest and the fullest keys of a store.
 ///
 /// ```
-/// use ratescope::rules::{Details, MemoryStore, Observed, Store, TopKeys};
+/// use ratescope::rules::{Details, MemoryStore, Observed, Part, Store, TopKeys};
 /// use ratescope::{Event, Policy, Time};
 /// use std::sync::Arc;
 ///
@@ -31,7 +31,7 @@ const SHARDS: usize = 16;
 /// let store = Observed::new(MemoryStore::new(policy, 100_000)).with(top.clone());
 /// for user in ["ann", "bob", "ann", "eve", "ann", "ann"] {
 ///     let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", user)] };
-///     let _ = store.check_now(&event, Details::default());
+///     let _ = store.decide_now(&[Part::count(&event)], Details::default());
 /// }
 ///
 /// let [ann] = &top.most_refused(10)[..] else { panic!("only ann was refused") };
@@ -153,7 +153,7 @@ impl Observer for TopKeys {
         let mut keys = SmallVec::<[LimitOutcome<'_>; 4]>::new();
         for one in decision.outcomes().filter(|one| !one.rule.is_shadow()) {
             let is_same = |known: &&mut LimitOutcome<'_>| {
-                known.place.rule == one.place.rule && known.limit.per == one.limit.per
+                core::ptr::eq(known.rule, one.rule) && known.limit.per == one.limit.per
             };
             match keys.iter_mut().find(is_same) {
                 Some(known) if tightness(&known.outcome, &one.outcome).is_ge() => {}

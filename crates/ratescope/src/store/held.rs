@@ -3,9 +3,6 @@
 use super::sync::MutexGuard;
 use super::table::{Slot, Table};
 use crate::extremes::{rounded_down, smaller};
-use crate::limit::any::AnyLimiter;
-use crate::limit::kept::Keeps;
-use crate::limit::per_key::{self, PerKey};
 use crate::limit::{Limiter, MAX_COST, is_cost};
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
@@ -25,6 +22,15 @@ pub(crate) struct Memory<S> {
 }
 
 impl<S: Clone> Memory<S> {
+    #[inline(always)]
+    pub(super) fn find(&self, hash: u64) -> Option<Slot> {
+        self.table.find(hash)
+    }
+
+    pub(super) fn state(&self, slot: Slot) -> &S {
+        &self.table.at(slot).state
+    }
+
     /// Frees the part of the next entry that no event counts any more, even one that is late by [`LATE`]. The earlier
     /// of two times counts, this event's and the latest before, so that one event with a clock ahead costs other keys
     /// nothing.
@@ -38,101 +44,89 @@ impl<S: Clone> Memory<S> {
     /// Inserts a new key.
     #[inline(never)]
     fn put<L: Limiter<State = S>>(&mut self, limiter: &L, hash: u64, state: S, now: Time) -> Slot {
-        self.table.insert(hash, state, &mut is_refused(limiter, now, self.latest))
+        let latest = self.latest;
+        let mut is_refused =
+            |state: &mut S, cost: f32| limiter.is_refused(state, now, latest, cost.into());
+        self.table.insert(hash, state, &mut is_refused)
     }
 }
 
-/// A key of a [`Keyed`](super::Keyed), with the lock of its shard.
-pub(crate) struct Held<'a, L: Limiter, M = MutexGuard<'a, Memory<<L as Limiter>::State>>> {
-    pub(super) limiter: &'a L,
-    pub(super) initial: &'a L::State,
+/// A key of a [`Keyed`](super::Keyed), with the lock of its shard. The limiter that decides is an argument: the events
+/// of one key may have numbers of their own.
+pub(crate) struct Held<'a, S, M = MutexGuard<'a, Memory<S>>> {
+    pub(super) initial: &'a S,
     /// The guard of the shard, or a borrow from it.
     pub(super) memory: M,
     pub(super) hash: u64,
     pub(super) slot: Option<Slot>,
-    /// True if this limiter lets the event pass, once it was asked.
-    pub(super) passed: bool,
 }
 
-impl<L: Limiter, M: DerefMut<Target = Memory<L::State>>> Held<'_, L, M>
-where
-    L::State: PartialEq,
-{
+impl<S: Clone + PartialEq, M: DerefMut<Target = Memory<S>>> Held<'_, S, M> {
     /// Finds the entry of the key.
     #[inline(always)]
     pub(super) fn find(&mut self) {
         self.slot = self.memory.table.find(self.hash);
-        if let Some(slot) = self.slot {
-            self.limiter.adapt(&mut self.memory.table.at_mut(slot).state, self.initial);
-        }
     }
 
     /// The state that is remembered, or that of a new key.
-    pub(crate) fn state(&self) -> &L::State {
+    pub(crate) fn state(&self) -> &S {
         match self.slot {
             Some(slot) => &self.memory.table.at(slot).state,
             None => self.initial,
         }
     }
 
-    pub(crate) fn peek(&self, now: Time, cost: f64) -> Outcome {
-        self.limiter.peek(self.state(), now, cost)
-    }
-
-    pub(crate) fn remaining(&self, now: Time) -> f64 {
-        self.limiter.remaining(self.state(), now)
-    }
-
-    pub(crate) fn reset_after(&self, now: Time) -> Span {
-        self.limiter.reset_after(self.state(), now)
-    }
-
-    pub(crate) fn retry_after(&self, now: Time, cost: f64) -> Retry {
-        self.limiter.retry_after(self.state(), now, cost)
-    }
-
     #[inline(always)]
-    pub(crate) fn check(&mut self, now: Time, cost: f64) -> Outcome {
-        let outcome = self.update(now, |limiter, state| limiter.check(state, now, cost));
-        self.remember(now, cost, outcome.is_allowed(), outcome.is_allowed());
+    pub(crate) fn check<L: Limiter<State = S>>(
+        &mut self,
+        limiter: &L,
+        now: Time,
+        cost: f64,
+    ) -> Outcome {
+        let outcome = self.update(limiter, now, |state| limiter.check(state, now, cost));
+        self.remember(limiter, now, cost, outcome.is_allowed(), outcome.is_allowed());
         outcome
     }
 
-    /// Decides and counts in one step, after all other limiters were asked; `others` says whether all of them
-    /// let the event pass.
-    #[inline(always)]
-    pub(super) fn check_last(&mut self, now: Time, cost: f64, others: bool) -> Outcome {
-        let decide = |limiter: &L, state: &mut _| limiter.check_last(state, now, cost, others);
-        let outcome = self.update(now, decide);
-        self.remember(now, cost, outcome.is_allowed(), others && outcome.is_allowed());
-        outcome
-    }
-
-    pub(crate) fn charge(&mut self, now: Time, cost: f64) -> Result<(), BadNumber> {
-        self.update(now, |limiter, state| limiter.charge(state, now, cost))
-    }
-
-    /// Follows a clock that was set back, as a refused event does. Counts nothing.
-    pub(super) fn follow(&mut self, now: Time) {
-        if self.slot.is_some() && now < self.memory.latest {
-            self.update(now, |limiter, state| limiter.record(state, now, 0.0, false));
+    /// Counts an event if it passes within `most`. Otherwise counts nothing, and returns its wait, or when to retry. If
+    /// the clock was set back, the key follows it, so that retries do not find the same wait for ever.
+    pub(crate) fn pass<L: Limiter<State = S>>(
+        &mut self,
+        limiter: &L,
+        now: Time,
+        cost: f64,
+        most: Span,
+    ) -> Result<Outcome, Retry> {
+        let wait = limiter.peek(self.state(), now, cost).wait;
+        if wait.is_some_and(|wait| wait <= most) {
+            return Ok(self.check(limiter, now, cost));
         }
+        if self.slot.is_some() && now < self.memory.latest {
+            self.update(limiter, now, |state| limiter.record(state, now, 0.0, false));
+        }
+        Err(wait.map_or_else(|| limiter.retry_after(self.state(), now, cost), Retry::After))
+    }
+
+    pub(crate) fn charge<L: Limiter<State = S>>(
+        &mut self,
+        limiter: &L,
+        now: Time,
+        cost: f64,
+    ) -> Result<(), BadNumber> {
+        self.update(limiter, now, |state| limiter.charge(state, now, cost))
     }
 
     /// Takes back an event that was counted at `at`, and returns whether the limiter can.
-    pub(crate) fn undo(&mut self, at: Time, now: Time, cost: f64) -> bool {
-        self.take_back(|limiter, state| limiter.undo(state, at, now, cost))
-    }
-
-    /// Takes back a cost that was counted at any time, and returns whether the limiter can.
-    pub(crate) fn give_back(&mut self, now: Time, cost: f64) -> bool {
-        self.take_back(|limiter, state| limiter.give_back(state, now, cost))
-    }
-
-    fn take_back(&mut self, of: impl FnOnce(&L, &mut L::State) -> bool) -> bool {
+    pub(crate) fn undo<L: Limiter<State = S>>(
+        &mut self,
+        limiter: &L,
+        at: Time,
+        now: Time,
+        cost: f64,
+    ) -> bool {
         match self.slot {
-            Some(slot) => of(self.limiter, &mut self.memory.table.at_mut(slot).state),
-            None => of(self.limiter, &mut self.initial.clone()),
+            Some(slot) => limiter.undo(&mut self.memory.table.at_mut(slot).state, at, now, cost),
+            None => limiter.undo(&mut self.initial.clone(), at, now, cost),
         }
     }
 
@@ -140,28 +134,23 @@ where
     pub(crate) fn reset(&mut self) -> bool {
         let Some(slot) = self.slot else { return false };
         let entry = self.memory.table.at_mut(slot);
-        (entry.state, entry.refused) = (self.limiter.initial_like(&entry.state), 0.0);
+        (entry.state, entry.refused) = (self.initial.clone(), 0.0);
         true
     }
 
-    /// Counts an event. `passed` says whether this limiter let it pass, `allowed` whether all did.
-    pub(crate) fn record(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
-        self.record_times(now, cost, 1.0, passed, allowed);
-    }
-
-    /// As [`record`](Self::record), for an event that counts as many `times`.
-    pub(crate) fn record_times(
+    /// Counts an event as many `times`. `passed` says whether this limiter let it pass, `allowed` whether all did.
+    pub(crate) fn record<L: Limiter<State = S>>(
         &mut self,
+        limiter: &L,
         now: Time,
         cost: f64,
         times: f64,
-        passed: bool,
-        allowed: bool,
+        (passed, allowed): (bool, bool),
     ) {
         // A cost that is too large or NaN stays so, and is not counted.
         let counted = if is_cost(cost) { smaller(cost * times, MAX_COST) } else { cost };
-        self.update(now, |limiter, state| limiter.record(state, now, counted, allowed));
-        self.remember(now, cost, passed, allowed);
+        self.update(limiter, now, |state| limiter.record(state, now, counted, allowed));
+        self.remember(limiter, now, cost, passed, allowed);
     }
 
     /// Takes over another store's state of the key, after its decision about an event at `now`. `passed` says whether
@@ -170,30 +159,37 @@ where
     /// The fuller of both states stays if that store's answer about a later event came first, or if events were counted
     /// here that the other store does not know. Otherwise a sender that makes the other store fail again and again
     /// would get the limit anew each time.
-    pub(crate) fn adopt(&mut self, now: Time, cost: f64, passed: bool, state: L::State) {
-        let level = |state: &L::State| self.limiter.peek(state, now, 0.0).level;
+    pub(crate) fn adopt<L: Limiter<State = S>>(
+        &mut self,
+        limiter: &L,
+        now: Time,
+        cost: f64,
+        passed: bool,
+        state: S,
+    ) {
+        let level = |state: &S| limiter.peek(state, now, 0.0).level;
         let is_overtaken = now < self.memory.latest;
         let is_set_back = is_overtaken && now.until(self.memory.latest) > LATE;
         let counts_more = |slot| !self.memory.table.at(slot).is_told();
         let is_fuller_kept = !is_set_back && (is_overtaken || self.slot.is_some_and(counts_more));
         if !is_fuller_kept || level(&state) >= level(self.state()) {
-            self.update(now, |_, own| *own = state);
+            self.update(limiter, now, |own| *own = state);
             if let Some(slot) = self.slot {
                 self.memory.table.at_mut(slot).set_told();
             }
         }
-        self.remember(now, cost, passed, passed);
+        self.remember(limiter, now, cost, passed, passed);
     }
 
     /// Changes the state and marks the key as used. A new key is remembered only if its state is not the initial one,
     /// so that it does not evict another key for nothing.
     #[inline(always)]
-    pub(super) fn update<R>(
+    pub(super) fn update<L: Limiter<State = S>, R>(
         &mut self,
+        limiter: &L,
         now: Time,
-        change: impl FnOnce(&L, &mut L::State) -> R,
+        change: impl FnOnce(&mut S) -> R,
     ) -> R {
-        let limiter = self.limiter;
         let memory = &mut *self.memory;
         let before = memory.latest;
         memory.latest = before.max(now);
@@ -201,10 +197,10 @@ where
             memory.sweep(limiter, before, now);
         }
         if let Some(slot) = self.slot {
-            return change(limiter, &mut memory.table.use_at(slot).state);
+            return change(&mut memory.table.use_at(slot).state);
         }
         let mut state = self.initial.clone();
-        let result = change(limiter, &mut state);
+        let result = change(&mut state);
         if state != *self.initial {
             self.slot = Some(memory.put(limiter, self.hash, state, now));
         }
@@ -218,7 +214,14 @@ where
     /// A sender at its limit passes and is refused in turns, which no branch predictor foresees. So
     /// as long as events cost the same, only the sign of `refused` changes, without a branch.
     #[inline(always)]
-    fn remember(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
+    fn remember<L: Limiter<State = S>>(
+        &mut self,
+        limiter: &L,
+        now: Time,
+        cost: f64,
+        passed: bool,
+        allowed: bool,
+    ) {
         let Some(slot) = self.slot else { return };
         let entry = self.memory.table.at_mut(slot);
         let known = f64::from(entry.refused.abs());
@@ -226,57 +229,9 @@ where
         if passed | (cost == known) | (is_on & (cost < known)) {
             let is_on = !passed | (is_on & !(allowed & (cost >= known)));
             entry.refused = entry.refused.copysign(if is_on { 1.0 } else { -1.0 });
-        } else if self
-            .limiter
-            .peek(&self.limiter.initial_like(&entry.state), now, cost)
-            .is_allowed()
-        {
+        } else if limiter.peek(self.initial, now, cost).is_allowed() {
             entry.refused = rounded_down(cost);
         }
-    }
-}
-
-impl<M> Held<'_, AnyLimiter, M> {
-    /// The limiter that decides.
-    pub(crate) fn limiter(&self) -> &AnyLimiter {
-        self.limiter.of(self.initial)
-    }
-}
-
-impl<L, M> Held<'_, PerKey<L>, M>
-where
-    L: Keeps<State: PartialEq> + Clone + PartialEq + core::fmt::Debug,
-    M: DerefMut<Target = Memory<per_key::State<L>>>,
-{
-    /// Decides by `limiter`, which the key has from now on.
-    #[inline]
-    pub(crate) fn check_with(&mut self, limiter: &L, now: Time, cost: f64) -> Outcome {
-        let outcome = self.update(now, |all, state| {
-            all.adopt(state, limiter);
-            all.check(state, now, cost)
-        });
-        self.remember(now, cost, outcome.is_allowed(), outcome.is_allowed());
-        outcome
-    }
-}
-
-/// Tells if a key is being refused at `now`: if an event of the given cost would be refused.
-///
-/// A limiter refuses events against a state from the future until the clock has caught up, or until
-/// an event of the key moves the state back. A key that sends nothing must not be protected for all
-/// that time. So when the clock is further behind than the state takes to reset, a refused event of
-/// cost 0 is recorded here, which moves the state to `now`.
-fn is_refused<L: Limiter>(
-    limiter: &L,
-    now: Time,
-    latest: Time,
-) -> impl FnMut(&mut L::State, f32) -> bool {
-    move |state, cost| {
-        let is_refused = !limiter.peek(state, now, cost.into()).is_allowed();
-        if is_refused && now < latest && now.until(latest) > limiter.reset_after(state, latest) {
-            limiter.record(state, now, 0.0, false);
-        }
-        is_refused
     }
 }
 
@@ -297,7 +252,7 @@ mod tests {
         let adopt = |now, count: f64| {
             let mut state = limiter.initial();
             limiter.record(&mut state, now, count, true);
-            keys.hold(keys.hash("ann")).adopt(now, 1.0, true, state);
+            keys.hold(keys.hash("ann")).adopt(&limiter, now, 1.0, true, state);
             keys.peek("ann", at(100), 0.0).level
         };
         assert_eq!(adopt(at(50), 5.0), 5.0);
@@ -316,12 +271,12 @@ mod tests {
         let adopt = |count: f64| {
             let mut state = limiter.initial();
             limiter.record(&mut state, Time::ZERO, count, true);
-            keys.hold(keys.hash("ann")).adopt(Time::ZERO, 1.0, true, state);
+            keys.hold(keys.hash("ann")).adopt(&limiter, Time::ZERO, 1.0, true, state);
             level()
         };
         assert_eq!(adopt(3.0), 3.0);
         for count in 4..=9 {
-            keys.hold(keys.hash("ann")).record(Time::ZERO, 1.0, true, true);
+            keys.hold(keys.hash("ann")).record(&limiter, Time::ZERO, 1.0, 1.0, (true, true));
             assert_eq!(level(), f64::from(count));
             assert_eq!(adopt(4.0), f64::from(count), "the other store knows of less");
         }

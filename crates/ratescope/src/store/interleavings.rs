@@ -2,10 +2,11 @@
 //! real threads, with more keys and more limits.
 #![cfg(loom)]
 
-use super::KeyedPolicy;
 use crate::event::Event;
 use crate::outcome::Retry;
-use crate::time::{Span, Time};
+use crate::policy::Policy;
+use crate::rules::{Details, MemoryStore, Part};
+use crate::time::Time;
 use loom::sync::Arc;
 use loom::thread;
 
@@ -17,8 +18,17 @@ fn ask<T>((user, ip): From, cost: f64, ask: impl FnOnce(&Event<'_>) -> T) -> T {
     ask(&Event { time: Time::ZERO, cost, fields: &[("user", user), ("ip", ip)] })
 }
 
-fn check(store: &KeyedPolicy, from: From) -> bool {
+fn check(store: &MemoryStore, from: From) -> bool {
     ask(from, 1.0, |event| store.check(event)).is_allowed()
+}
+
+fn store(policy: &str) -> Option<Arc<MemoryStore>> {
+    Some(Arc::new(MemoryStore::new(policy.parse::<Policy>().ok()?, 1)))
+}
+
+/// Charges for an event or, with a cost below 0, gives back.
+fn settle(store: &MemoryStore, from: From, cost: f64) -> bool {
+    ask(from, cost, |event| store.settle(event, Time::ZERO, None)).is_ok()
 }
 
 /// Runs `threads` in every interleaving; the main thread runs the first. `judge` gets each event and
@@ -26,13 +36,12 @@ fn check(store: &KeyedPolicy, from: From) -> bool {
 fn every_order(
     policy: &str,
     threads: &'static [&'static [From]],
-    judge: fn(&KeyedPolicy, &[(From, bool)]),
+    judge: fn(&MemoryStore, &[(From, bool)]),
 ) {
     let policy = policy.to_owned();
     loom::model(move || {
-        let Ok(policy) = policy.parse() else { return assert!(false, "{policy}") };
-        let store = Arc::new(KeyedPolicy::new(policy, 1));
-        let send = |store: &KeyedPolicy, events: &[From]| -> Vec<(From, bool)> {
+        let Some(store) = store(&policy) else { return assert!(false, "{policy}") };
+        let send = |store: &MemoryStore, events: &[From]| -> Vec<(From, bool)> {
             events.iter().map(|from| (*from, check(store, *from))).collect()
         };
         let (first, rest) = threads.split_at(1);
@@ -54,7 +63,7 @@ fn every_order(
 
 /// Judges a limit of one event for each user and for each address: passed events fit, refused events met a full key,
 /// and the store counted exactly the passed events.
-fn one_each(store: &KeyedPolicy, sent: &[(From, bool)]) {
+fn one_each(store: &MemoryStore, sent: &[(From, bool)]) {
     let passed = |same: &dyn Fn(From) -> bool| {
         sent.iter().filter(|(from, passed)| *passed && same(*from)).count()
     };
@@ -92,10 +101,8 @@ fn the_same_keys_everywhere() {
             assert_eq!(sent.iter().filter(|(_, passed)| *passed).count(), 2);
             // The first and the third have room for one more: they did not count what the second refused.
             let together = ask(("?", "?"), 1.0, |event| store.peek(event));
-            assert_eq!(
-                (together.to_string().as_str(), together.by),
-                ("refused: level 3, limit 2", 1)
-            );
+            assert_eq!(together.to_string(), "refused by policy: level 3, limit 2");
+            assert_eq!(together.decided_by().map(|by| by.at), Some(1));
             let third = ask(("?", "?"), 2.0, |event| store.retry_after(event));
             assert!(matches!(third, Retry::After(_)));
         },
@@ -106,15 +113,15 @@ fn the_same_keys_everywhere() {
 #[test]
 fn a_charge_beside_looks() {
     loom::model(|| {
-        let Ok(policy) = "gcra 2/1h per user & gcra 2/1h per ip".parse() else { return };
-        let store = Arc::new(KeyedPolicy::new(policy, 1));
+        let Some(store) = store("gcra 2/1h per user & gcra 2/1h per ip") else { return };
         let other = store.clone();
-        let charge = thread::spawn(move || ask(("ann", "x"), 2.0, |event| other.charge(event)));
+        let charge = thread::spawn(move || settle(&other, ("ann", "x"), 2.0));
         // The level of either limit is the same before and after.
         let seen = ask(("ann", "x"), 1.0, |event| store.peek(event));
         let wait = ask(("ann", "x"), 1.0, |event| store.retry_after(event));
         let refused = !seen.is_allowed();
-        assert!(seen.outcome.level == if refused { 3.0 } else { 1.0 });
+        let level = seen.decided_by().map(|by| by.outcome.level);
+        assert_eq!(level, Some(if refused { 3.0 } else { 1.0 }));
         assert!(!refused || wait != Retry::NOW, "what was charged stays charged");
         assert!(charge.join().is_ok());
         assert!(!check(&store, ("ann", "y")) && !check(&store, ("bob", "x")));
@@ -125,13 +132,12 @@ fn a_charge_beside_looks() {
 /// user and for each address. `judge` gets what both returned.
 fn beside<A: 'static, B: 'static>(
     before: &'static [From],
-    other: fn(&KeyedPolicy) -> A,
-    this: fn(&KeyedPolicy) -> B,
-    judge: fn(&KeyedPolicy, A, B),
+    other: fn(&MemoryStore) -> A,
+    this: fn(&MemoryStore) -> B,
+    judge: fn(&MemoryStore, A, B),
 ) {
     loom::model(move || {
-        let Ok(policy) = ONE_EACH.parse() else { return assert!(false, "{ONE_EACH}") };
-        let store = Arc::new(KeyedPolicy::new(policy, 1));
+        let Some(store) = store(ONE_EACH) else { return assert!(false, "{ONE_EACH}") };
         assert!(before.iter().all(|from| check(&store, *from)));
         let shared = store.clone();
         let running = thread::spawn(move || other(&shared));
@@ -141,15 +147,17 @@ fn beside<A: 'static, B: 'static>(
     });
 }
 
-fn is_free(store: &KeyedPolicy, from: From) -> bool {
+fn is_free(store: &MemoryStore, from: From) -> bool {
     ask(from, 1.0, |event| store.peek(event)).is_allowed()
 }
 
 /// Of two events that wait for one place, one passes, and the other counts nothing.
 #[test]
 fn two_who_wait_for_one_place() {
-    fn pass(store: &KeyedPolicy, ip: &'static str) -> bool {
-        ask(("ann", ip), 1.0, |event| store.pass(event, Span::ZERO)).is_ok()
+    fn pass(store: &MemoryStore, ip: &'static str) -> bool {
+        let at_once = Details::default().at_once();
+        let passed = ask(("ann", ip), 1.0, |event| store.decide_one(&Part::count(event), at_once));
+        passed.is_allowed()
     }
     beside(
         &[],
@@ -165,12 +173,12 @@ fn two_who_wait_for_one_place() {
 /// An event that is taken back makes room in all limits at once, for the next one.
 #[test]
 fn an_event_is_taken_back_beside_another() {
-    fn free(store: &KeyedPolicy) -> [bool; 2] {
+    fn free(store: &MemoryStore) -> [bool; 2] {
         [is_free(store, ("ann", "?")), is_free(store, ("?", "x"))]
     }
     beside(
         &[("ann", "x")],
-        |store| ask(("ann", "x"), 1.0, |event| store.undo(event, Time::ZERO)),
+        |store| settle(store, ("ann", "x"), -1.0),
         |store| (free(store), check(store, ("ann", "x"))),
         |store, undone, ([user, ip], passed)| {
             assert!(undone);
@@ -189,10 +197,13 @@ fn states_are_saved_beside_an_event() {
         |store| store.save(Time::ZERO),
         |store, passed, saved| {
             assert!(passed);
-            let restored = KeyedPolicy::restore(store.policy().clone(), 1, &saved);
+            let restored = MemoryStore::restore((*store.rules()).clone(), 1, &saved);
             let Ok(restored) = restored else { return assert!(false, "it is not whole") };
             assert!(!is_free(&restored, ("bob", "?")) && !is_free(&restored, ("?", "y")));
-            let level = |from: From| ask(from, 0.0, |event| restored.peek(event)).outcome.level;
+            let level = |from: From| {
+                let peeked = ask(from, 0.0, |event| restored.peek(event));
+                peeked.decided_by().map_or(0.0, |by| by.outcome.level)
+            };
             assert!(level(("ann", "?")) <= 1.0 && level(("?", "x")) <= 1.0);
         },
     );

@@ -18,7 +18,6 @@
 //! ```
 //
 
-use super::all_or_none;
 use super::held::{Held, Memory};
 use super::secret::Secret;
 use super::sync::{Mutex, MutexGuard, lock};
@@ -71,7 +70,7 @@ where
 {
     /// Decides about an event of `key`, and counts it.
     pub fn check<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Outcome {
-        self.hold(self.hash(key)).check(now, cost)
+        self.hold(self.hash(key)).check(&self.limiter, now, cost)
     }
 
     /// Counts an event if it passes within `most`. Otherwise counts nothing, and returns its wait, or when to retry.
@@ -87,7 +86,7 @@ where
 
     /// Answers as [`check`](Self::check) would. Nothing is counted, and the key does not count as used.
     pub fn peek<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Outcome {
-        self.hold(self.hash(key)).peek(now, cost)
+        self.limiter.peek(self.hold(self.hash(key)).state(), now, cost)
     }
 
     /// Counts an event that passed, at a cost that is known only afterwards, such as the bytes that
@@ -96,28 +95,28 @@ where
     /// # Errors
     /// When the cost is negative or not a number. Nothing is counted then.
     pub fn charge<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Result<(), BadNumber> {
-        self.hold(self.hash(key)).charge(now, cost)
+        self.hold(self.hash(key)).charge(&self.limiter, now, cost)
     }
 
     /// How long after `now` an event of `key` would pass if nothing is counted until then.
     pub fn retry_after<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Retry {
-        self.hold(self.hash(key)).retry_after(now, cost)
+        self.limiter.retry_after(self.hold(self.hash(key)).state(), now, cost)
     }
 
     /// How much may still be counted of `key`: see [`Limiter::remaining`].
     pub fn remaining<K: Hash + ?Sized>(&self, key: &K, now: Time) -> f64 {
-        self.hold(self.hash(key)).remaining(now)
+        self.limiter.remaining(self.hold(self.hash(key)).state(), now)
     }
 
     /// How long until `key` is as good as new: see [`Limiter::reset_after`].
     pub fn reset_after<K: Hash + ?Sized>(&self, key: &K, now: Time) -> Span {
-        self.hold(self.hash(key)).reset_after(now)
+        self.limiter.reset_after(self.hold(self.hash(key)).state(), now)
     }
 
     /// Takes back an event of `key` that was allowed at `at`, such as a call that failed, as far as it certainly still
     /// counts. Returns whether the limiter can undo: see [`Limiter::undo`].
     pub fn undo<K: Hash + ?Sized>(&self, key: &K, at: Time, now: Time, cost: f64) -> bool {
-        self.hold(self.hash(key)).undo(at, now, cost)
+        self.hold(self.hash(key)).undo(&self.limiter, at, now, cost)
     }
 
     /// Resets `key`, and returns whether it was remembered. Its entry may still take room.
@@ -199,7 +198,7 @@ where
 
     /// Locks a key, for as long as the result lives.
     #[inline(always)]
-    pub(crate) fn hold(&self, hash: u64) -> Held<'_, L> {
+    pub(crate) fn hold(&self, hash: u64) -> Held<'_, L::State> {
         let mut held = self.lock(hash);
         held.find();
         held
@@ -213,14 +212,12 @@ where
         cost: f64,
         most: Span,
     ) -> Result<Outcome, Retry> {
-        let mut held = self.hold(hash);
-        let passed = all_or_none::pass(core::slice::from_mut(&mut held), now, cost, most);
-        passed.map(|together| together.outcome)
+        self.hold(hash).pass(&self.limiter, now, cost, most)
     }
 
     /// As [`hold`](Self::hold), without [finding](Held::find) the state of the key.
     #[inline(always)]
-    pub(super) fn lock(&self, hash: u64) -> Held<'_, L> {
+    pub(super) fn lock(&self, hash: u64) -> Held<'_, L::State> {
         self.within(self.lock_shard(self.shard(hash)), hash)
     }
 
@@ -238,24 +235,8 @@ where
 
     /// A key whose shard is locked, without [finding](Held::find) its state.
     #[inline(always)]
-    pub(super) fn within<M>(&self, memory: M, hash: u64) -> Held<'_, L, M> {
-        Held {
-            limiter: &self.limiter,
-            initial: &self.initial,
-            memory,
-            hash,
-            slot: None,
-            passed: false,
-        }
-    }
-
-    /// What is remembered of a key whose shard is locked.
-    pub(super) fn state_in<'a>(
-        &self,
-        memory: &'a Memory<L::State>,
-        hash: u64,
-    ) -> Option<&'a L::State> {
-        memory.table.find(hash).map(|slot| &memory.table.at(slot).state)
+    pub(super) fn within<M>(&self, memory: M, hash: u64) -> Held<'_, L::State, M> {
+        Held { initial: &self.initial, memory, hash, slot: None }
     }
 
     /// The state of a new key.
@@ -301,7 +282,7 @@ where
     }
 
     /// Calls `see` with each state.
-    pub(super) fn each(&self, mut see: impl FnMut(&L::State)) {
+    pub(crate) fn each(&self, mut see: impl FnMut(&L::State)) {
         for shard in &*self.shards {
             lock(&shard.0).table.entries().for_each(|entry| see(&entry.state));
         }
@@ -327,7 +308,7 @@ where
     /// Inserts a saved key as the most recently used.
     pub(super) fn put_back(&self, hash: u64, refused: f32, state: L::State, latest: Time) {
         let mut held = self.hold(hash);
-        held.update(latest, |_, old| *old = state);
+        held.update(&self.limiter, latest, |old| *old = state);
         if let Some(slot) = held.slot {
             held.memory.table.at_mut(slot).refused = refused;
         }

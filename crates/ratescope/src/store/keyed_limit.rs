@@ -1,42 +1,45 @@
 //! A limit of a policy with the states of its keys.
 
-use super::held::{Held, Memory};
+use super::held::Held;
 use super::keyed::Keyed;
 use super::saved::{Saved, SavedError};
+use super::sync::MutexGuard;
 use crate::event::{Event, Fields};
-use crate::limit::Limiter;
-use crate::limit::any::{AnyLimiter, AnyState};
+use crate::limit::any::AnyLimiter;
+use crate::limit::kept::Keeps;
+use crate::limit::per_key::{self, PerKey};
 use crate::policy::{Limit, Per};
 use crate::time::Time;
 use core::hash::{Hash, Hasher};
 use core::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Arc;
 
-/// A limit, and the states of its keys. A clone has the same states and the same number: locking a key in both would
-/// deadlock.
-#[derive(Clone, Debug)]
+/// The limiter of a limit: each event may have numbers of its own.
+pub(crate) type Numbered = PerKey<AnyLimiter>;
+
+/// The state of a key of a limit.
+pub(crate) type State = per_key::State<AnyLimiter>;
+
+/// The memory of a shard of a limit.
+pub(crate) type Memory = super::held::Memory<State>;
+
+/// A limit, and the states of its keys.
+#[derive(Debug)]
 pub(crate) struct KeyedLimit {
-    pub(super) per: Per,
-    pub(crate) keys: Keyed<AnyLimiter>,
+    per: Per,
+    pub(crate) keys: Keyed<Numbered>,
     /// Counted up in the process, in the order in which limits were made. All threads lock in this order.
     pub(super) number: usize,
-    /// The state of a new key, if the numbers differ from those of the table.
-    own: Option<Arc<AnyState>>,
 }
 
 impl KeyedLimit {
-    fn with_keys(per: &Per, keys: Keyed<AnyLimiter>) -> Self {
+    fn with_keys(per: &Per, keys: Keyed<Numbered>) -> Self {
         static MADE: AtomicUsize = AtomicUsize::new(0);
-        KeyedLimit {
-            per: per.clone(),
-            keys,
-            number: MADE.fetch_add(1, Ordering::Relaxed),
-            own: None,
-        }
+        KeyedLimit { per: per.clone(), keys, number: MADE.fetch_add(1, Ordering::Relaxed) }
     }
 
     pub(crate) fn new(limit: &Limit, capacity: usize) -> Self {
-        KeyedLimit::with_keys(&limit.per, Keyed::new(limit.limiter.clone(), capacity))
+        let limiter = PerKey::new(limit.limiter.clone());
+        KeyedLimit::with_keys(&limit.per, Keyed::new(limiter, capacity))
     }
 
     /// This limit with a copy of the states.
@@ -51,89 +54,56 @@ impl KeyedLimit {
         name: &str,
         saved: &Saved<'_>,
     ) -> Result<Self, SavedError> {
-        let keys = saved.find(name, limit.limiter.clone(), capacity)?;
+        let keys = saved.find(name, PerKey::new(limit.limiter.clone()), capacity)?;
         let restored = keys.map(|keys| KeyedLimit::with_keys(&limit.per, keys));
         Ok(restored.unwrap_or_else(|| KeyedLimit::new(limit, capacity)))
     }
 
     /// True if these states belong to exactly this limit.
     pub(crate) fn is_for(&self, limit: &Limit) -> bool {
-        self.own.is_none() && self.per == limit.per && *self.keys.limiter() == limit.limiter
+        self.per == limit.per && *self.limiter().usual() == limit.limiter
     }
 
-    /// These keys and states with the numbers of `limit`; `None` if its keys or its shape differ.
-    pub(crate) fn with_limit(&self, limit: &Limit) -> Option<Self> {
-        if self.per != limit.per || self.limiter().shape() != limit.limiter.shape() {
-            return None;
-        }
-        let is_other = *self.keys.limiter() != limit.limiter;
-        let own = is_other.then(|| Arc::new(AnyState::initial_of(&limit.limiter)));
-        Some(KeyedLimit { own, ..self.clone() })
+    /// The limiter that decides about events without numbers of their own.
+    pub(crate) fn limiter(&self) -> &Numbered {
+        self.keys.limiter()
     }
 
-    /// The limiter that decides.
-    pub(crate) fn limiter(&self) -> &AnyLimiter {
-        self.keys.limiter().of(self.initial())
-    }
-
-    /// The state of a new key.
-    fn initial(&self) -> &AnyState {
-        self.own.as_deref().unwrap_or(self.keys.initial())
-    }
-
-    /// Wraps a state of this limiter for the table.
-    pub(crate) fn own_state(&self, state: AnyState) -> AnyState {
-        self.initial().like(state)
-    }
-
-    /// Locks the key of this hash, without [finding](Held::find) its state.
-    #[inline(always)]
-    pub(super) fn lock(&self, hash: u64) -> Held<'_, AnyLimiter> {
-        Held { initial: self.initial(), ..self.keys.lock(hash) }
-    }
-
-    /// A key whose shard is locked.
-    pub(super) fn within<'a>(
-        &'a self,
-        memory: &'a mut Memory<AnyState>,
-        hash: u64,
-    ) -> Held<'a, AnyLimiter, &'a mut Memory<AnyState>> {
-        let mut held = Held { initial: self.initial(), ..self.keys.within(memory, hash) };
-        held.find();
-        held
-    }
-
-    /// The state of a key whose shard is locked, or of a new key.
-    pub(super) fn state_in<'a>(&'a self, memory: &'a Memory<AnyState>, hash: u64) -> &'a AnyState {
-        self.keys.state_in(memory, hash).unwrap_or(self.initial())
-    }
-
-    /// The states of this limit, converted for `limit`; `None` if its keys or its shape differ.
-    ///
-    /// [`kept`](crate::limit::kept) says what becomes of each state; they are converted at `now`.
+    /// The states of this limit, converted for `limit` at `now`; `None` if its keys or its shape differ.
+    /// [`kept`](crate::limit::kept) says what becomes of each state.
     pub(crate) fn carried(&self, limit: &Limit, now: Time) -> Option<Self> {
-        let (old, new) = (self.limiter(), &limit.limiter);
-        if self.per != limit.per || old.shape().difference(&new.shape()).is_some() {
+        let old = self.limiter();
+        if self.per != limit.per
+            || old.kept_shape().difference(&limit.limiter.kept_shape()).is_some()
+        {
             return None;
         }
-        let keys = self.keys.turned(new.clone(), |state| {
-            old.forget(state, now);
-            *state = new.restore(&old.keep(state, now)).unwrap_or_else(|_| new.initial());
+        let keys = self.keys.turned(PerKey::new(limit.limiter.clone()), |state| {
+            old.carry(state, now, &limit.limiter);
         });
         Some(KeyedLimit::with_keys(&self.per, keys))
     }
 
-    /// True if this was made before the other.
-    pub(crate) fn is_before(&self, other: &KeyedLimit) -> bool {
-        self.number < other.number
-    }
-
     /// Locks the key of the event.
     #[inline(always)]
-    pub(crate) fn hold(&self, event: &Event<'_>) -> Held<'_, AnyLimiter> {
-        let mut held = self.lock(self.hash(event));
-        held.find();
-        held
+    pub(crate) fn hold(&self, event: &Event<'_>) -> Held<'_, State> {
+        self.keys.hold(self.hash(event))
+    }
+
+    /// Locks a shard.
+    #[inline(always)]
+    pub(super) fn lock_shard(&self, shard: usize) -> MutexGuard<'_, Memory> {
+        self.keys.lock_shard(shard)
+    }
+
+    /// A key whose shard is locked.
+    #[inline(always)]
+    pub(super) fn within<'a>(
+        &'a self,
+        memory: &'a mut Memory,
+        hash: u64,
+    ) -> Held<'a, State, &'a mut Memory> {
+        self.keys.within(memory, hash)
     }
 
     /// Resets the key of an event with these fields, and returns whether it was remembered.

@@ -1,17 +1,17 @@
 //! Saves the states of many keys as bytes, and restores them, so that a quota outlives a restart.
 //!
 //! ```
-//! use ratescope::{Event, KeyedPolicy, Time};
+//! use ratescope::{Event, MemoryStore, Policy, Time};
 //!
 //! let day = "fixed-window 2/1d per user";
 //! let ann = |time| Event { time, cost: 1.0, fields: &[("user", "ann")] };
-//! let store = KeyedPolicy::new(day.parse()?, 100_000);
+//! let store = MemoryStore::new(day.parse::<Policy>()?, 100_000);
 //! let evening = Time::from_secs(72_000.0)?;
 //! assert!(store.check(&ann(evening)).is_allowed() && store.check(&ann(evening)).is_allowed());
 //!
 //! // The process ends, with these bytes in a file, and another one begins.
 //! let bytes = store.save(evening);
-//! let store = KeyedPolicy::restore(day.parse()?, 100_000, &bytes)?;
+//! let store = MemoryStore::restore(day.parse::<Policy>()?, 100_000, &bytes)?;
 //! assert!(!store.check(&ann(evening)).is_allowed());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -8,15 +8,15 @@ use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::limit::exim::Mode;
 use ratescope::limit::{gcra::Gcra, leaky_bucket::LeakyBucket, token_bucket::TokenBucket};
 use ratescope::limit::{kept::Kept, per_key::PerKey};
-use ratescope::policy::{FIELDS, KeySecret, Limit, Per, PolicyOutcome};
+use ratescope::policy::{FIELDS, KeySecret, Limit, Per};
 use ratescope::rules::{
-    Fault, LimitOutcome, Load, NewRule, Observed, Part, Place, Reloaded, Rules, RulesError,
-    StoredKey, Throttle, TopKey, TopKeys, Why, Wildcard,
+    Decisions, Fault, LimitOutcome, Load, NewRule, Numbers, Observed, Part, Reloaded, Rules,
+    RulesError, StoredKey, Throttle, TopKey, TopKeys, Why, Wildcard,
 };
 use ratescope::store::{Keyed, Secret};
 use ratescope::{
-    BadNumber, Checked, Decision, DirectRateLimiter, Event, KeyedPolicy, MemoryStore, Outcome,
-    ParseError, Policy, Quota, Rate, RateLimiter, Retry, Span, Store, Time,
+    BadNumber, Checked, Decision, DirectRateLimiter, Event, MemoryStore, Outcome, ParseError,
+    Policy, Quota, Rate, RateLimiter, Retry, Span, Store, Time,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -179,9 +179,9 @@ fn what_has_a_text_form_is_that_text_in_json() {
 #[test]
 fn public_types_are_send_and_sync() {
     fn are<T: Send + Sync>() {}
-    are::<(RateLimiter<Gcra>, DirectRateLimiter<Gcra>, PerKey<Gcra>, Keyed<Gcra>, KeyedPolicy)>();
+    are::<(RateLimiter<Gcra>, DirectRateLimiter<Gcra>, PerKey<Gcra>, Keyed<Gcra>, MemoryStore)>();
     are::<(Checked<'static, Gcra>, AnyLimiter, AnyState, Kept, Outcome, Retry, Quota)>();
-    are::<(PolicyOutcome, Keyed<AnyLimiter>)>();
+    are::<(Decisions, Numbers, Keyed<AnyLimiter>)>();
     are::<(Policy, Limit, Per, KeySecret, Event<'static>, Rate, Span, Time, ParseError, BadNumber)>(
     );
     are::<(Rules, NewRule, RulesError, MemoryStore, Observed<MemoryStore>, TopKeys, TopKey)>();
@@ -194,5 +194,5 @@ fn public_types_are_send_and_sync() {
         Part<'static>,
         Why<'static>,
     )>();
-    are::<(SystemClock, FakeClock, Networks, Secret, StoredKey, Load, Throttle, Wildcard, Place)>();
+    are::<(SystemClock, FakeClock, Networks, Secret, StoredKey, Load, Throttle, Wildcard)>();
 }

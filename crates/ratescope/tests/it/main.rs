@@ -16,6 +16,8 @@ mod golden;
 #[path = "../../examples/hello.rs"]
 mod hello;
 mod interface;
+#[path = "../../../../tests/common/judged.rs"]
+mod judged;
 mod kept;
 mod limiters;
 mod policy;

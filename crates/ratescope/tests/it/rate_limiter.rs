@@ -224,18 +224,22 @@ fn a_limit_of_a_users_own() {
     let [small, large] = [1, 60].map(Gcra::per_minute);
     // The default, and one of ann's own.
     assert!(users.check_key_n("bob", 6).is_allowed() && !users.check_key("bob").is_allowed());
-    assert!(users.check_key_n_with(&large, "ann", 40).is_allowed());
-    assert_eq!(users.peek_key("ann").remaining(), 20.0);
-    // A bucket keeps its content, which drains at the rate of the limit that asks.
-    let refused = users.check_key_with(&small, "ann");
-    assert_eq!(refused.retry_after(), Some(Duration::from_secs(40 * 60)));
-    clock.advance(60 * SECOND);
-    assert_eq!(users.peek_key("ann").retry_after(), Some(Duration::from_secs(39 * 60)));
-    assert_eq!(users.check_key_with(&large, "ann").remaining(), 60.0 - 1.0);
+    assert!(users.check_key_n_with(large, "ann", 40).is_allowed());
+    assert!(!users.check_key_n_with(large, "ann", 21).is_allowed());
+    // It drains at the rate by which it was counted, also for an event with other numbers, which changes nothing.
+    let refused = users.check_key_with(small, "ann");
+    assert_eq!(refused.retry_after(), Some(Duration::from_secs(40)));
+    clock.advance(39 * SECOND);
+    assert!(!users.check_key_with(small, "ann").is_allowed());
+    clock.advance(SECOND);
+    assert_eq!(users.check_key_with(small, "ann").remaining(), 0.0);
+    // It was counted by the small one, and drains at its rate from now on.
+    clock.advance(30 * SECOND);
+    assert_eq!(users.check_key_with(large, "ann").remaining(), 60.0 - 1.5);
     // A cost that its limit never allows, though the default would.
-    assert_eq!(users.check_key_n_with(&small, "eve", 3).retry_after(), None);
+    assert_eq!(users.check_key_n_with(small, "eve", 3).retry_after(), None);
     users.reset_key("ann");
-    assert_eq!(users.peek_key("ann").remaining(), 60.0);
+    assert_eq!(users.peek_key("ann").remaining(), 6.0);
 }
 
 /// Any number of limits: those of a hundred thousand users are more than are shared.
@@ -246,7 +250,7 @@ fn as_many_limits_as_users() {
     for round in 0..2 {
         for user in 1..=1000u32 {
             let own = Gcra::per_hour(user);
-            let checked = users.check_key_with(&own, &user);
+            let checked = users.check_key_with(own, &user);
             assert_eq!(checked.is_allowed(), user > round, "{user}");
             assert_eq!(checked.remaining(), f64::from(user.saturating_sub(round + 1)), "{user}");
         }
@@ -259,11 +263,17 @@ fn a_limit_of_another_shape() {
     let limit = |text: &str| text.parse::<AnyLimiter>().unwrap();
     let users = RateLimiter::keyed(PerKey::new(limit("gcra 1/1h")), 10);
     let users = users.with_clock(FakeClock::default());
-    let log = limit("sliding-log 3/1h");
+    let log = Arc::new(limit("sliding-log 3/1h"));
     assert!(users.check_key("ann").is_allowed() && !users.check_key("ann").is_allowed());
-    assert_eq!((0..9).filter(|_| users.check_key_with(&log, "ann").is_allowed()).count(), 3);
-    let bucket = limit("token-bucket 5/1h");
-    assert_eq!((0..9).filter(|_| users.check_key_with(&bucket, "ann").is_allowed()).count(), 5);
+    assert_eq!(
+        (0..9).filter(|_| users.check_key_with(Arc::clone(&log), "ann").is_allowed()).count(),
+        3
+    );
+    let bucket = Arc::new(limit("token-bucket 5/1h"));
+    assert_eq!(
+        (0..9).filter(|_| users.check_key_with(Arc::clone(&bucket), "ann").is_allowed()).count(),
+        5
+    );
 }
 
 /// A key that its own limiter refuses is not evicted, though the default would never allow so much.
@@ -272,10 +282,11 @@ fn a_refused_key_with_a_limit_of_its_own_is_protected() {
     let users = RateLimiter::keyed(PerKey::new(Gcra::per_hour(1)), 7);
     let users = users.with_clock(FakeClock::default());
     let large = Gcra::per_hour(100);
-    assert!(users.check_key_n_with(&large, "ann", 90).is_allowed());
-    assert!(!users.check_key_n_with(&large, "ann", 20).is_allowed());
+    assert!(users.check_key_n_with(large, "ann", 90).is_allowed());
+    assert!(!users.check_key_n_with(large, "ann", 20).is_allowed());
     (0..100).for_each(|key| _ = users.check_key(&key));
-    assert_eq!(users.peek_key("ann").remaining(), 10.0);
+    assert!(!users.check_key_n_with(large, "ann", 11).is_allowed());
+    assert!(users.check_key_n_with(large, "ann", 10).is_allowed());
 }
 
 /// An event that waits in a queue may pass.

@@ -6,6 +6,7 @@ use super::server::Server;
 use super::shell::Folder;
 use ratescope_service::{Code, RateLimitDescriptor, RateLimitOverride, Unit};
 use std::io::Read;
+use std::process::Command;
 
 const RULES: &str = "
 domain: web
@@ -15,9 +16,10 @@ descriptors:
 - {key: hash(mail), limit: gcra 9/1h}
 ";
 
-/// The log of a program, which ends.
+/// The log of a program, which ends, and first writes what is still to be written.
 fn logged(mut program: Program) -> String {
-    program.running.0.kill().unwrap();
+    let pid = program.running.0.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     let mut text = String::new();
     program.running.0.stderr.take().unwrap().read_to_string(&mut text).unwrap();
     text

@@ -186,7 +186,7 @@ fn everybody_is_one_client() {
     let rust = all("rust", "9/1s");
     assert!(rust.contains("/// Whether an event passes.\n"), "{rust}");
     assert!(
-        rust.contains("passes(limits: &KeyedPolicy, time: Time) -> bool {\n    limits."),
+        rust.contains("passes(limits: &MemoryStore, time: Time) -> bool {\n    limits."),
         "{rust}"
     );
     assert!(rust.contains("fields: &() }"), "{rust}");

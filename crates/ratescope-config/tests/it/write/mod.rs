@@ -13,7 +13,7 @@ use crate::committed::committed;
 use crate::table::rows;
 use ratescope::Policy;
 use ratescope::policy::Defaults;
-use ratescope::{KeyedPolicy, Time};
+use ratescope::{MemoryStore, Time};
 use ratescope_config::{Configuration, Target};
 
 /// Policies that have a text: the file's name, the target and the policy.
@@ -67,7 +67,7 @@ fn the_texts_are_the_committed_ones() {
 
 #[test]
 fn what_is_written_as_rust_decides() {
-    let limits: KeyedPolicy = exported::limits().unwrap();
+    let limits: MemoryStore = exported::limits().unwrap();
     let passed = (0..12).filter(|_| exported::passes(&limits, Time::ZERO, ["ann", "192.0.2.7"]));
     assert_eq!(passed.count(), 9);
 }

@@ -5,18 +5,19 @@ use crate::tune::Clients;
 use core::hash::BuildHasher;
 use ratescope::event::{Event, Fields};
 use ratescope::policy::{Limit, Per, Policy};
-use ratescope::store::KeyedPolicy;
+use ratescope::rules::MemoryStore;
 use ratescope::time::Time;
 use ratescope_config::Filter;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::RandomState;
 
-/// A policy decided by a [`KeyedPolicy`], and the clients that it touched. Unlike a [`Replay`](crate::tune::Replay), a
+/// A policy at work, and the clients that it touched. Unlike a [`Replay`](crate::tune::Replay), a
 /// trial takes policies of several limits with different keys, but has to see the events while they are read.
 #[derive(Debug)]
 pub struct Trial {
-    store: KeyedPolicy,
+    policy: Policy,
+    store: MemoryStore,
     /// The number of refused events of each touched client, and the time of the first, by the hash of the client's key:
     /// keys may be long.
     touched: HashMap<u64, (u64, Time)>,
@@ -45,7 +46,8 @@ impl Trial {
     pub fn new(policy: Policy, keys: usize) -> Self {
         Trial {
             unseen: policy.fields().map(str::to_owned).collect(),
-            store: KeyedPolicy::new(policy, keys),
+            store: MemoryStore::new(policy.clone(), keys),
+            policy,
             touched: HashMap::new(),
             hasher: RandomState::new(),
             keys,
@@ -112,7 +114,7 @@ impl Trial {
 
     /// The policy.
     pub fn policy(&self) -> &Policy {
-        self.store.policy()
+        &self.policy
     }
 
     /// The number of clients with refused events; if the trial [`has_more`](Self::has_more), the number that it

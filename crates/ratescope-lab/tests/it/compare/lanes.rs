@@ -3,7 +3,7 @@
 use super::*;
 use ratescope::limit::FORMS;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::{Event, KeyedPolicy, Limiter, Retry, Span};
+use ratescope::{Event, Limiter, MemoryStore, Retry, Span};
 
 /// Verdicts of a limiter that is given events of one sender.
 fn alone(limiter: &str, events: impl Iterator<Item = Sent>) -> (u64, u64) {
@@ -53,7 +53,8 @@ fn a_lane_decides_as_the_limiter_alone() {
 #[test]
 fn several_limits_decide_as_all_of_them() {
     let text = "gcra 10/10s & sliding-log 30/1m & exim 8/10s strict";
-    let (comparison, store) = (scripted(text), KeyedPolicy::new(text.parse().unwrap(), 1));
+    let (comparison, store) =
+        (scripted(text), MemoryStore::new(text.parse::<ratescope::Policy>().unwrap(), 1));
     let passes = |(time, cost, _)| store.check(&Event { time, cost, fields: &() }).is_allowed();
     let (all, allowed) = (events().len(), events().into_iter().filter(|e| passes(*e)).count());
     assert_eq!(counts(&comparison.lanes()[0]), (allowed as u64, (all - allowed) as u64));

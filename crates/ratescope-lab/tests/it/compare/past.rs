@@ -26,10 +26,10 @@ const LANES: [(&str, &str); 2] = [
 /// Decides all events one after the other: of each lane, which were allowed.
 fn decided(events: &[(Time, f64)]) -> Vec<Vec<bool>> {
     let passed = |lane: &Lane| {
-        let store = ratescope::KeyedPolicy::new(lane.policy().clone(), 4);
+        let store = ratescope::MemoryStore::new(lane.policy().clone(), 4);
         let passes = |&(time, cost): &(Time, f64)| {
             let fields = &[("ip", "192.0.2.1"), ("user", "")];
-            store.check(&ratescope::Event { time, cost, fields }).outcome.is_allowed()
+            store.check(&ratescope::Event { time, cost, fields }).outcome().unwrap().is_allowed()
         };
         events.iter().map(passes).collect()
     };

@@ -4,16 +4,13 @@
 use super::equal::{assert_near, assert_same, both, both_of, events};
 use super::random::{KINDS, case, magnitude};
 use super::server::Server;
-use super::{check, open, patient, rules};
-use core::iter;
+use super::{open, patient, rules};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::limit::kept::Kept;
-use ratescope::policy::retry_after;
-use ratescope::rules::{Decision, Details, MemoryStore, Store};
-use ratescope::{Event, Limiter, Outcome, Span, Time};
+use ratescope::rules::{Decision, Details, MemoryStore, Numbers, Part, Store};
+use ratescope::{Event, Outcome, Retry, Span, Time};
 use ratescope_redis::RedisStore;
 use tokio::task::{JoinSet, LocalSet};
 
@@ -27,7 +24,7 @@ const CLIENTS: usize = 16;
 const CALLS: usize = 5;
 
 /// The count of a rate, its period in microseconds, and the size of the bucket; amounts in millionths.
-type Numbers = [u64; 3];
+type Triple = [u64; 3];
 
 /// An amount in millionths that is decided about, or else charged, at a time in microseconds.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +36,7 @@ struct Op {
 
 /// Numbers of events and seconds as people choose them, and any that are within the domain of buckets: from
 /// 2^n millionths in 2^(53-n) microseconds down.
-fn of_buckets() -> BoxedStrategy<Numbers> {
+fn of_buckets() -> BoxedStrategy<Triple> {
     let any = (10..53u32).prop_flat_map(|n| {
         let size = (10..51u32).prop_flat_map(|n| 1 << 10..1u64 << (n + 1));
         (1000..(1u64 << n).max(1001), 1..1u64 << (53 - n), size)
@@ -51,7 +48,7 @@ fn of_buckets() -> BoxedStrategy<Numbers> {
 }
 
 /// A limit and a period of any size within the domain of windows, one in three at its end.
-fn of_windows() -> BoxedStrategy<Numbers> {
+fn of_windows() -> BoxedStrategy<Triple> {
     let power = |from: u32| prop_oneof![2 => from..52, 1 => 50..52u32];
     let most = power(11).prop_flat_map(|n| 1000..1u64 << n);
     let period = power(1).prop_flat_map(|n| 1..1u64 << n);
@@ -86,7 +83,7 @@ fn deeds(size: u64, period: f64) -> impl Strategy<Value = Vec<Op>> {
 }
 
 /// A limiter of a kind with these numbers, and so many blocks if it has any.
-fn limiter(kind: &str, [count, per, size]: Numbers, blocks: u64) -> AnyLimiter {
+fn limiter(kind: &str, [count, per, size]: Triple, blocks: u64) -> AnyLimiter {
     let kind = kind.replace("{short}", &Span::micros(per.div_ceil(blocks)).to_string());
     case(&kind, count as f64 / 1e6, Span::micros(per), size as f64 / 1e6).limiter
 }
@@ -114,11 +111,13 @@ fn drawn(kinds: &'static [&'static str]) -> impl Strategy<Value = ([AnyLimiter; 
     )
 }
 
-/// A limiter and a store for it, about to decide about one state.
+/// A limiter and a store for it, about to decide about one state, which memory has, too.
 struct Turn<'a> {
     limiter: &'a AnyLimiter,
     store: &'a RedisStore,
-    state: <AnyLimiter as Limiter>::State,
+    memory: &'a MemoryStore,
+    /// The limiter, for memory.
+    numbers: &'a Numbers,
     fields: [(&'a str, &'a str); 1],
 }
 
@@ -139,19 +138,22 @@ impl Turn<'_> {
         assert_near(what, outcome.level, ours.level);
     }
 
+    fn ours(&self, part: Part<'_>) -> Decision {
+        self.memory.decide_one(&Part { numbers: Some(self.numbers), ..part }, Details::ALL)
+    }
+
     /// Fails unless both say the same about an event, and whether it passes.
     async fn passes(&self, at: i64, amount: u64) -> bool {
-        let Turn { limiter, store, state, fields } = self;
-        let (time, cost) = (Time::from_micros(at), amount as f64 / 1e6);
-        let theirs = store.peek_async(&Event { time, cost, fields }, Details::ALL).await;
-        let ours = limiter.peek(state, time, cost);
+        let Turn { limiter, store, .. } = self;
+        let event =
+            Event { time: Time::from_micros(at), cost: amount as f64 / 1e6, fields: &self.fields };
+        let theirs = store.peek_async(&event, Details::ALL).await;
+        let ours = self.ours(Part::look(&event));
         let op = Op { at, amount, is_charged: false };
-        self.assert_same(op, &theirs, ours);
-        let retry = retry_after(time, |at| iter::once(limiter.retry_after(state, at, cost)));
-        let retry = (!ours.is_allowed()).then_some(retry);
-        assert_eq!(theirs.retry_after, retry, "{limiter} before {op:?}");
-        let remaining = theirs.quota().unwrap().remaining;
-        assert_eq!(remaining, limiter.remaining(state, time), "{limiter} before {op:?}");
+        self.assert_same(op, &theirs, ours.decided_by().unwrap().outcome);
+        assert_eq!(theirs.retry_after, ours.retry_after, "{limiter} before {op:?}");
+        let remaining = |decision: &Decision| decision.quota().unwrap().remaining;
+        assert_eq!(remaining(&theirs), remaining(&ours), "{limiter} before {op:?}");
         ours.is_allowed()
     }
 
@@ -159,10 +161,13 @@ impl Turn<'_> {
     /// the instant that it is said to, and not a microsecond sooner.
     async fn look(&self, Op { at, amount, .. }: Op) {
         let (limiter, time) = (self.limiter, Time::from_micros(at));
-        let most = (limiter.remaining(&self.state, time) * 1e6).round() as u64;
+        let event = |cost| Event { time, cost, fields: &self.fields };
+        let remaining = self.ours(Part::look(&event(0.0))).quota().unwrap().remaining;
+        let most = (remaining * 1e6).round() as u64;
         assert!(most == 0 || self.passes(at, most).await, "{limiter}: {most} are said to remain");
         assert!(!self.passes(at, most + 1).await, "{limiter}: no more than {most} remain");
-        let retry = limiter.retry_after(&self.state, time, amount as f64 / 1e6);
+        let looked = self.ours(Part::look(&event(amount as f64 / 1e6)));
+        let retry = looked.retry_after.unwrap_or(Retry::NOW);
         let Some(then) = retry.wait().map(|wait| time.after(wait).as_micros()) else { return };
         // A longer span, in seconds, is not exact to the microsecond.
         if then < END && then - at < 1 << 51 {
@@ -174,39 +179,38 @@ impl Turn<'_> {
         }
     }
 
-    /// Has both decide; the state as it is kept then, if that is another.
-    async fn decide(&self, op: Op) -> Option<Kept> {
-        let Turn { limiter, store, state, fields } = self;
+    /// Has both decide.
+    async fn decide(&self, op: Op) {
         let (time, cost) = (Time::from_micros(op.at), op.amount as f64 / 1e6);
-        let mut after = state.clone();
-        let counted = if op.is_charged {
-            limiter.charge(&mut after, time, cost).unwrap();
-            store.charge_async(&Event { time, cost, fields }, None).await.unwrap();
-            true
+        let event = Event { time, cost, fields: &self.fields };
+        if op.is_charged {
+            let _ = self.ours(Part::settle(&event, time, None));
+            self.store.settle_async(&event, time, None).await.unwrap();
         } else {
-            let ours = limiter.check(&mut after, time, cost);
-            let theirs = check(*store, time, cost, fields, Details::default()).await;
-            self.assert_same(op, &theirs, ours);
-            ours.is_allowed()
-        };
-        let is_kept = after != *state || (counted && op.amount > 0);
-        is_kept.then(|| limiter.keep(&after, time))
+            let ours = self.ours(Part::count(&event));
+            let theirs = self.store.check_async(&event, Details::default()).await;
+            self.assert_same(op, &theirs, ours.decided_by().unwrap().outcome);
+        }
     }
 }
 
-/// Two limiters take turns, the first of them twice as often.
+/// Two limiters take turns, the first of them twice as often. What one of them counts drains by its numbers.
 async fn take_turns(limiters: [AnyLimiter; 2], stores: [RedisStore; 2], user: &str, deeds: &[Op]) {
-    let mut kept: Option<Kept> = None;
+    let memory = MemoryStore::new(rules(&format!("{} per user", limiters[0])), 10);
+    let rules = memory.rules();
+    let numbers =
+        limiters.each_ref().map(|own| Numbers::new(&rules, |_| Some(own.clone())).unwrap());
     for (i, op) in deeds.iter().enumerate() {
         let which = usize::from(i % 3 == 2);
-        let (limiter, store) = (&limiters[which], &stores[which]);
-        let turn = |kept: &Option<Kept>| {
-            let restored = |kept| limiter.restore(kept).unwrap();
-            let state = kept.as_ref().map_or_else(|| limiter.initial(), restored);
-            Turn { limiter, store, state, fields: [("user", user)] }
+        let turn = Turn {
+            limiter: &limiters[which],
+            store: &stores[which],
+            memory: &memory,
+            numbers: &numbers[which],
+            fields: [("user", user)],
         };
-        kept = turn(&kept).decide(*op).await.or(kept);
-        turn(&kept).look(*op).await;
+        turn.decide(*op).await;
+        turn.look(*op).await;
     }
 }
 
@@ -281,8 +285,8 @@ async fn a_new_bucket_of_envoy_is_full() {
         let user = i.to_string();
         let fields = [("user", user.as_str())];
         for passes in [true, false] {
-            let theirs = check(&store, time, 1.0, &fields, Details::ALL).await;
-            let ours = check(&memory, time, 1.0, &fields, Details::ALL).await;
+            let theirs = super::check(&store, time, 1.0, &fields, Details::ALL).await;
+            let ours = super::check(&memory, time, 1.0, &fields, Details::ALL).await;
             assert_eq!(theirs.is_allowed(), passes, "at {time}");
             assert_same(|| format!("at {time}"), &theirs, &ours);
         }
@@ -315,7 +319,8 @@ async fn full_logs_decide_alike() {
     // There is room for a thousand. From event 1200 on, the window loses some.
     for (time, cost) in (0..900).map(event) {
         let event = Event { time, cost, fields: &[("user", "ann")] };
-        let (theirs, ours) = (store.charge_async(&event, None).await, memory.charge(&event, None));
+        let (theirs, ours) =
+            (store.settle_async(&event, time, None).await, memory.settle(&event, time, None));
         assert_eq!((theirs, ours.is_ok()), (Ok(()), true));
     }
     both_of(text, &store, &memory, "ann", &(900..1500).map(event).collect::<Vec<_>>()).await;

@@ -71,8 +71,8 @@ pub(crate) async fn both_of(
         if i % 11 == 3 {
             // By the decision about the event before, if anything.
             let (theirs, ours) = before.take().unzip();
-            let theirs = store.charge_async(&event, theirs.as_ref()).await;
-            assert_eq!(theirs, memory.charge(&event, ours.as_ref()).map_err(Fault::from));
+            let theirs = store.settle_async(&event, time, theirs.as_ref()).await;
+            assert_eq!(theirs, memory.settle(&event, time, ours.as_ref()).map_err(Fault::from));
         }
         if i % 7 == 2 {
             let theirs = store.peek_async(&event, Details::ALL).await;
@@ -80,10 +80,12 @@ pub(crate) async fn both_of(
             assert_same(what, &theirs, &ours);
         }
         if i % 5 == 4 {
-            // More than was counted, too; a limiter that can't says so. By the decision before, it is a part of a cost.
+            // More than was counted, too, now or some time ago. By the decision before, it is a part of a cost.
             let (theirs, ours) = before.as_ref().map(|(theirs, ours)| (theirs, ours)).unzip();
-            let theirs = store.give_back_async(&event, theirs).await;
-            assert_eq!(theirs, Ok(memory.give_back(&event, ours)), "{}", what());
+            let ago = events.get(i.saturating_sub(i % 4)).map_or(time, |(at, _)| *at);
+            let back = Event { time: ago, cost: -cost, fields: &fields };
+            let theirs = store.settle_async(&back, time, theirs).await;
+            assert_eq!(theirs, memory.settle(&back, time, ours).map_err(Fault::from), "{}", what());
         }
         // The details that are asked for change no decision. An event that can't wait is not counted if it had to.
         let told = if i % 2 == 0 { Details::ALL } else { Details::default() };
@@ -189,8 +191,8 @@ async fn debts_are_kept_alike() {
     let at = |seconds: f64| Time::from_secs(seconds + 1e9).unwrap();
     for _ in 0..10 {
         let event = Event { time: at(0.0), cost: 1e7, fields: &fields };
-        store.charge_async(&event, None).await.unwrap();
-        memory.charge(&event, None).unwrap();
+        store.settle_async(&event, event.time, None).await.unwrap();
+        memory.settle(&event, event.time, None).unwrap();
     }
     // 10^8 events less what fits, at 7 in 3 s; the clock is set back by 10 s, and then for good.
     let owed = (1e8 - 19.0) * 3.0 / 7.0;

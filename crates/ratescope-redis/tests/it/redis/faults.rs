@@ -259,7 +259,7 @@ async fn charges_count_here_when_redis_cannot_be_told() {
     let store = open(&format!("redis://{nobody}"), rules(RULES), options());
     let fields = [("local", "x"), ("closed", "x"), ("user", "ann")];
     let event = Event { time: Time::ZERO, cost: 3.0, fields: &fields };
-    let charged = store.charge_async(&event, None).await;
+    let charged = store.settle_async(&event, event.time, None).await;
     assert!(matches!(charged, Err(Fault::Unreachable(_))), "{charged:?}");
     let answer = ask(&store, "local").await;
     assert_eq!(answer.to_string(), "refused by d:local: level 4, limit 3");

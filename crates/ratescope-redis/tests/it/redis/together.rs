@@ -246,8 +246,7 @@ async fn what_waits_can_be_spawned() {
     let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
     of(store.check_async(&event, Details::ALL));
     of(store.peek_async(&event, Details::ALL));
-    of(store.charge_async(&event, None));
-    of(store.give_back_async(&event, None));
+    of(store.settle_async(&event, Time::ZERO, None));
     of(store.reset_async(&fields, &|_, _| true));
     of(store.redis().clear());
     of(store.keys(9));
@@ -257,9 +256,6 @@ async fn what_waits_can_be_spawned() {
         use ratescope::clock::SystemClock;
         use ratescope::waiting::{Waiting, until_allowed};
         of(until_allowed(&any, &fields, &SystemClock, Waiting::DEFAULT));
-        let policy = "1/1s per user".parse().unwrap();
-        let store = ratescope::KeyedPolicy::new(policy, 1);
-        of(store.until_allowed(&fields, &SystemClock, Waiting::DEFAULT));
     }
 }
 

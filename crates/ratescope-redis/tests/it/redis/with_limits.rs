@@ -1,15 +1,16 @@
-//! One store under several limits, on Redis and in memory.
+//! Numbers of events' own, on Redis and in memory.
 
-use super::equal::{assert_near, assert_same, both_of};
+use super::equal::{assert_near, assert_same};
 use super::server::Server;
 use super::{open, patient, rules};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use ratescope::rules::{Decision, Details, Intent, MemoryStore, Part, Store};
-use ratescope::{Event, Time};
+use ratescope::rules::{Decision, Details, Intent, MemoryStore, Numbers, Part, Rules, Store};
+use ratescope::{Event, Policy, Time};
+use std::sync::Arc;
 
-/// Limits of one shape each. Their rates count fractions in the same units, so that nothing is rounded.
+/// Limits of one shape each.
 const SHAPES: [[&str; 3]; 5] = [
     [
         "gcra 7/1m burst 5 per user",
@@ -34,59 +35,31 @@ const SHAPES: [[&str; 3]; 5] = [
     ],
 ];
 
+/// Numbers for all limits of a store: those of another policy of the same shapes.
+fn numbers(rules: &Arc<Rules>, text: &str) -> Numbers {
+    let names = rules.limit_names().concat();
+    let own: Policy = text.parse().unwrap();
+    let of = |name: &str| {
+        let place = names.iter().position(|known| known == name)?;
+        Some(own.limits().get(place)?.limiter.clone())
+    };
+    Numbers::new(rules, of).unwrap()
+}
+
+/// Several events that are decided together, each with numbers of its own: at the same keys and at others, to be counted,
+/// looked at or settled.
 #[tokio::test]
-async fn both_stores_decide_alike_under_limits_that_take_turns() {
+async fn both_stores_decide_alike_about_events_with_numbers() {
     let Some(server) = Server::start(&[]) else { return };
     let mut runner = TestRunner::deterministic();
     for (i, texts) in SHAPES.iter().enumerate() {
-        let store = open(&server.url(), rules(texts[0]), patient(&format!("own{i}:")));
+        let store = open(&server.url(), rules(texts[0]), patient(&format!("several{i}:")));
         let memory = MemoryStore::new(rules(texts[0]), 1000);
-        let with = |text: &&'static str| {
-            let own = (store.with_limits(rules(text)), memory.with_limits(rules(text)));
-            (*text, own.0.unwrap(), own.1.unwrap())
-        };
-        let all: Vec<_> = texts.iter().map(with).collect();
-        let turns =
-            prop::collection::vec((0_usize..3, 0_i64..20_000_000, 0_u8..4, 1_usize..5), 150);
-        let mut now = 1;
-        for (which, later, cost, count) in turns.new_tree(&mut runner).unwrap().current() {
-            let (text, store, memory) = &all[which];
-            let events: Vec<_> = (0..count)
-                .map(|_| {
-                    now += later;
-                    (Time::from_micros(now), cost.into())
-                })
-                .collect();
-            both_of(text, store, memory, "ann", &events).await;
-        }
-    }
-}
-
-/// The events, each for the store of that place.
-fn several<'a, S: Store>(
-    stores: &'a [S; 3],
-    chosen: &[(usize, Intent)],
-    events: &'a [Event<'a>],
-) -> Vec<Part<'a>> {
-    let part =
-        |(&(place, intent), event)| Part { store: &stores[place] as &dyn Store, event, intent };
-    chosen.iter().zip(events).map(part).collect()
-}
-
-/// Several events that are decided together, each by some store: at the same keys and at others, to be counted, looked
-/// at or given back.
-#[tokio::test]
-async fn both_stores_decide_alike_about_several_events() {
-    let Some(server) = Server::start(&[]) else { return };
-    let mut runner = TestRunner::deterministic();
-    for (i, texts) in SHAPES.iter().enumerate() {
-        let usual = open(&server.url(), rules(texts[0]), patient(&format!("several{i}:")));
-        let usual_memory = MemoryStore::new(rules(texts[0]), 1000);
-        let stores = texts.map(|text| usual.with_limits(rules(text)).unwrap());
-        let memory = texts.map(|text| usual_memory.with_limits(rules(text)).unwrap());
-        let part = (0_usize..3, 0_usize..2, 0_usize..2, 0_u8..4, 0_usize..4);
+        let theirs = texts.map(|text| numbers(&store.rules(), text));
+        let ours = texts.map(|text| numbers(&memory.rules(), text));
+        let part = (0_usize..3, 0_usize..2, 0_usize..2, 0_u8..4, 0_usize..5);
         let request = (0_i64..20_000_000, prop::collection::vec(part, 1..5));
-        let requests = prop::collection::vec(request, 150).new_tree(&mut runner).unwrap().current();
+        let requests = prop::collection::vec(request, 200).new_tree(&mut runner).unwrap().current();
         let mut now = 1;
         for (number, (later, parts)) in requests.into_iter().enumerate() {
             now += later;
@@ -97,34 +70,42 @@ async fn both_stores_decide_alike_about_several_events() {
                     [("user", ["ann", "bob"][user]), ("ip", ["192.0.2.7", "192.0.2.8"][ip])]
                 })
                 .collect();
-            let costs = parts.iter().map(|&(.., cost, _)| f64::from(cost));
-            let events: Vec<_> =
-                costs.zip(&fields).map(|(cost, fields)| Event { time, cost, fields }).collect();
-            let chosen: Vec<_> = parts
+            let events: Vec<_> = parts
                 .iter()
-                .zip(&events)
-                .map(|(part, event)| match part.4 {
-                    0 => (part.0, Intent::Look),
-                    1 if memory[0].can_give_back(event) => (part.0, Intent::GiveBack),
-                    _ => (part.0, Intent::Count),
+                .zip(&fields)
+                .map(|(&(.., cost, intent), fields)| {
+                    let back = if intent == 1 { -1.0 } else { 1.0 };
+                    Event { time, cost: back * f64::from(cost), fields }
                 })
                 .collect();
-            let theirs =
-                Store::check_all(&usual, &several(&stores, &chosen, &events), Details::ALL).await;
-            let ours =
-                Store::check_all(&memory[0], &several(&memory, &chosen, &events), Details::ALL)
-                    .await;
-            let is_alike = |of: &(usize, Intent)| of.0 == chosen[0].0 && of.1 != Intent::Look;
-            let are_alike = chosen.iter().all(is_alike);
-            for (theirs, ours) in theirs.iter().zip(&ours) {
+            let several = |numbers| -> Vec<Part<'_>> {
+                let of: &[Numbers; 3] = numbers;
+                let part = |(part, event)| {
+                    let &(which, .., intent): &(usize, usize, usize, u8, usize) = part;
+                    let intent = match intent {
+                        0 => Intent::Look,
+                        1 | 2 => Intent::Settle { now: time, passed: None },
+                        _ => Intent::Count,
+                    };
+                    Part { event, numbers: Some(&of[which]), intent }
+                };
+                parts.iter().zip(&events).map(part).collect()
+            };
+            let theirs = store.decide(&several(&theirs), Details::ALL).await;
+            let ours = memory.decide(&several(&ours), Details::ALL).await;
+            for (i, (theirs, ours)) in theirs.iter().zip(ours.iter()).enumerate() {
+                // What is settled has no verdict.
+                if matches!(parts[i].4, 1 | 2) {
+                    continue;
+                }
                 let what = || format!("{texts:?}, request {number}: {parts:?}: {theirs}, {ours}");
                 let verdict = |decision: &Decision| (decision.is_allowed(), decision.fault.clone());
                 assert_eq!(verdict(theirs), verdict(ours), "{}", what());
                 for (theirs, ours) in theirs.outcomes().zip(ours.outcomes()) {
                     assert_near(what, theirs.outcome.level, ours.outcome.level);
                 }
-                // On Redis, the quota beside a look is the one before later parts, with the numbers of its own store.
-                if are_alike {
+                // On Redis, the quota beside a look is the one before later parts.
+                if parts.len() == 1 {
                     assert_same(what, theirs, ours);
                 }
             }
@@ -132,21 +113,68 @@ async fn both_stores_decide_alike_about_several_events() {
     }
 }
 
+/// A state drains by the numbers under which it was counted, also where no reload is seen: nobody waits for longer than
+/// the longer of both windows.
 #[tokio::test]
-async fn other_shapes_are_errors() {
+async fn a_smaller_bucket_is_empty_when_the_larger_one_would_be() {
     let Some(server) = Server::start(&[]) else { return };
-    let store = open(&server.url(), rules("gcra 7/1m per user"), patient("shape:"));
-    let error = store.with_limits(rules("exim 7/1m per user")).unwrap_err().to_string();
-    assert!(error.contains("with limits of these shapes"), "{error}");
-    assert!(store.with_limits(rules("gcra 9/1m per user")).is_ok());
+    for kind in ["gcra", "token-bucket"] {
+        let open = |n: u32| {
+            open(&server.url(), rules(&format!("{kind} {n}/1h burst {n} per user")), patient("s:"))
+        };
+        let (large, small) = (open(1000), open(10));
+        let at = |seconds: i64| Time::from_micros(1_000_000_000_000_000 + seconds * 1_000_000);
+        let ann = [("user", kind)];
+        let check = async |store: &_, seconds, cost| {
+            super::check(store, at(seconds), cost, &ann, Details::ALL).await
+        };
+        assert!(check(&large, 0, 1000.0).await.is_allowed());
+        let refused = check(&small, 0, 1.0).await;
+        // Until 9 of the 1000 are left, which is 991/1000 of an hour.
+        // The fraction of a millionth that the larger one has left is dropped: 3 microseconds.
+        let wait = refused.retry_after.unwrap().wait().unwrap().secs();
+        assert!((3567.6 - wait).abs() < 4e-6, "{wait}");
+        assert!(!check(&small, 3567, 1.0).await.is_allowed());
+        assert!(check(&small, 3568, 1.0).await.is_allowed());
+    }
 }
 
-/// While Redis can't be asked, the states of this process have been counted by whichever limit came last.
+/// With two sets of numbers on one key, nobody gets more than the larger.
 #[tokio::test]
-async fn a_fallback_decides_by_its_own_numbers() {
+async fn looking_and_refused_events_make_no_room() {
+    let Some(server) = Server::start(&[]) else { return };
+    for (i, (usual, other)) in [
+        ("nginx 1/1s burst 5 nodelay", "nginx 1/1s nodelay"),
+        ("nginx 1/1m burst 5 nodelay", "nginx 1/1s burst 1 nodelay"),
+        ("gcra 1/1m burst 6", "gcra 1/1s burst 1"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let text = format!("{usual} per user");
+        let store = open(&server.url(), rules(&text), patient(&format!("room{i}:")));
+        let small = numbers(&store.rules(), &format!("{other} per user"));
+        let event = Event { time: Time::from_micros(1), cost: 1.0, fields: &[("user", "ann")] };
+        let mut admitted = 0;
+        for _ in 0..50 {
+            for numbers in [None, Some(&small)] {
+                for part in [Part::look(&event), Part::count(&event)] {
+                    let part = Part { numbers, ..part };
+                    let decided = store.decide(&[part], Details::default()).await;
+                    admitted += usize::from(part.intent.is_count() && decided[0].is_allowed());
+                }
+            }
+        }
+        assert_eq!(admitted, 6, "{usual} and {other}");
+    }
+}
+
+/// While Redis can't be asked, events with numbers of their own are decided by these, too.
+#[tokio::test]
+async fn a_fallback_decides_by_the_numbers_of_the_event() {
     let Some(mut server) = Server::start(&[]) else { return };
     let store = open(&server.url(), rules("fixed-window 3/1h per user"), patient("fall:"));
-    let large = store.with_limits(rules("fixed-window 5/1h per user")).unwrap();
+    let large = numbers(&store.rules(), "fixed-window 5/1h per user");
     let now = Time::from_micros(1);
     let ann = [("user", "ann")];
     for _ in 0..3 {
@@ -156,12 +184,28 @@ async fn a_fallback_decides_by_its_own_numbers() {
     }
     server.kill();
     let mut allowed = Vec::new();
-    for store in [&store, &large, &store, &large, &large] {
-        let decision = super::check(store, now, 1.0, &ann, Details::ALL).await;
-        assert!(decision.fault.is_some(), "{decision}");
-        allowed.push(decision.is_allowed());
+    for numbers in [None, Some(&large), None, Some(&large), Some(&large)] {
+        let event = Event { time: now, cost: 1.0, fields: &ann };
+        let part = Part { numbers, ..Part::count(&event) };
+        let decided = store.decide(&[part], Details::ALL).await;
+        assert!(decided[0].fault.is_some(), "{}", decided[0]);
+        allowed.push(decided[0].is_allowed());
     }
     assert_eq!(allowed, [false, true, false, true, false]);
+}
+
+/// Numbers that Redis can't compute are not ignored: this process decides by them, and says so.
+#[tokio::test]
+async fn numbers_beyond_f64_are_a_fault() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = open(&server.url(), rules("gcra 7/1m per user"), patient("far:"));
+    let far = numbers(&store.rules(), "gcra 7/1m burst 100000000000 per user");
+    let event = Event { time: Time::from_micros(1), cost: 8.0, fields: &[("user", "ann")] };
+    let part = Part { numbers: Some(&far), ..Part::count(&event) };
+    let decided = store.decide(&[part], Details::ALL).await;
+    assert!(decided[0].is_allowed());
+    let fault = decided[0].fault.as_ref().unwrap().to_string();
+    assert!(fault.contains("Redis can't compute gcra 7/1m burst 100000000000"), "{fault}");
 }
 
 #[test]
@@ -173,16 +217,12 @@ fn public_types_are_send_and_sync() {
 #[tokio::test]
 async fn events_that_count_at_one_key_go_by_the_numbers_of_the_first() {
     let Some(server) = Server::start(&[]) else { return };
-    let usual = open(&server.url(), rules("fixed-window 3/1h per user"), patient("first:"));
-    let large = usual.with_limits(rules("fixed-window 5/1h per user")).unwrap();
+    let store = open(&server.url(), rules("fixed-window 3/1h per user"), patient("first:"));
+    let large = numbers(&store.rules(), "fixed-window 5/1h per user");
     let event = Event { time: Time::from_micros(1), cost: 2.0, fields: &[("user", "ann")] };
-    for (first, second, passes) in [(&usual, &large, false), (&large, &usual, true)] {
-        let parts = [first, second].map(|store| Part {
-            store: store as &dyn Store,
-            event: &event,
-            intent: Intent::Count,
-        });
-        let decisions = Store::check_all(first, &parts, Details::default()).await;
+    for (first, second, passes) in [(None, Some(&large), false), (Some(&large), None, true)] {
+        let parts = [first, second].map(|numbers| Part { numbers, ..Part::count(&event) });
+        let decisions = store.decide(&parts, Details::default()).await;
         let found = decisions
             .iter()
             .map(|decision| (decision.is_allowed(), decision.decided_by().unwrap().outcome.level));

@@ -43,11 +43,11 @@ async fn a_limiter_as_the_state_of_a_router() {
     use axum::routing::get;
     use ratescope::limit::gcra::Gcra;
     use ratescope::store::Keyed;
-    use ratescope::{Event, KeyedPolicy, Time};
+    use ratescope::{Event, MemoryStore, Time};
     use tower::ServiceExt;
 
     #[derive(Clone)]
-    struct Limits(Keyed<Gcra>, KeyedPolicy);
+    struct Limits(Keyed<Gcra>, MemoryStore);
 
     async fn handler(State(Limits(keyed, store)): State<Limits>) -> String {
         let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
@@ -56,7 +56,10 @@ async fn a_limiter_as_the_state_of_a_router() {
     }
 
     let keyed = Keyed::new(Gcra::new("2/1m".parse().unwrap(), 2.0).unwrap(), 100);
-    let store = KeyedPolicy::new("gcra 1/1m per user & gcra 9/1m per all".parse().unwrap(), 100);
+    let store = MemoryStore::new(
+        "gcra 1/1m per user & gcra 9/1m per all".parse::<ratescope::Policy>().unwrap(),
+        100,
+    );
     let app = axum::Router::new().route("/", get(handler)).with_state(Limits(keyed, store));
     let mut said = Vec::new();
     for _ in 0..3 {

@@ -6,15 +6,11 @@ use crate::middleware::server::{PATIENCE, Server};
 use core::future::poll_fn;
 use http::{Request, Response};
 use ratescope::limit::any::AnyLimiter;
-use ratescope::rules::{
-    BoxFuture, Decision, Details, Fault, Observed, Observer, Reloaded, Rules, RulesError, Store,
-};
+use ratescope::rules::{Decision, Observed, Observer, Reloaded, Rules, Store};
 use ratescope::{Event, MemoryStore, Policy, Time};
 use ratescope_redis::{Options, RedisStore};
 use ratescope_tower::{Problem, RateLimit, Reservation};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -70,17 +66,17 @@ fn each_customer_has_its_own_numbers() {
     counts(Far::new(RULES, 2));
 }
 
-/// Live counts them there, whatever the numbers are.
+/// Observers see the rules that are in force, and the limits with the numbers that decided.
 #[test]
-fn observers_know_the_usual_rules() {
+fn observers_see_the_numbers_of_a_request() {
     #[derive(Default)]
     struct Seen(Mutex<Vec<[String; 2]>>);
 
     impl Observer for Seen {
         fn decided(&self, _: &Event<'_>, decision: &Decision) {
-            let rules = [decision.rules(), decision.rules().usual()];
-            let limits = rules.map(|rules| rules.rules()[0].limits()[0].limiter.to_string());
-            self.0.lock().unwrap().push(limits);
+            let usual = decision.rules().rules()[0].limits()[0].limiter.to_string();
+            let decided = decision.decided_by().unwrap().limit.limiter.to_string();
+            self.0.lock().unwrap().push([decided, usual]);
         }
     }
 
@@ -124,68 +120,6 @@ fn forty_at_once_pass_as_often_as_the_limit_says() {
     assert_eq!(passed, 7);
 }
 
-/// A store that says when it begins to make one with five an hour, and goes on with it when it is told.
-struct Slow {
-    store: MemoryStore,
-    begun: Sender<()>,
-    go_on: Mutex<Receiver<()>>,
-}
-
-impl Store for Slow {
-    fn rules(&self) -> Arc<Rules> {
-        self.store.rules()
-    }
-
-    fn check_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        details: Details,
-    ) -> BoxFuture<'a, Decision> {
-        self.store.check_async(event, details)
-    }
-
-    fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision> {
-        self.store.peek_async(event, details)
-    }
-
-    fn charge_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        passed: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<(), Fault>> {
-        self.store.charge_async(event, passed)
-    }
-
-    fn with_rules(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
-        if rules.rules()[0].limits()[0].limiter.to_string() == "gcra 5/1h burst 5" {
-            self.begun.send(()).unwrap();
-            self.go_on.lock().unwrap().recv().unwrap();
-        }
-        self.store.with_rules(rules)
-    }
-}
-
-#[test]
-fn only_requests_with_its_numbers_wait_for_a_store_that_is_slow_to_make() {
-    let (begun, has_begun) = channel();
-    let (go_on, told_to_go_on) = channel();
-    let (answer, answers) = channel();
-    let layer = own(Slow { store: ruled(RULES), begun, go_on: Mutex::new(told_to_go_on) });
-    let ask = |limiter: &str| {
-        let response = send(&mut layer.layer(Inner::default()), by("ann", limiter));
-        answer.send(response.headers()["x-ratelimit-limit"].to_str().unwrap().to_owned()).unwrap();
-    };
-    std::thread::scope(|scope| {
-        scope.spawn(|| ask("gcra 5/1h"));
-        has_begun.recv().unwrap();
-        scope.spawn(|| ["gcra 9/1h", "", "gcra 9/1h"].map(ask));
-        let others = [(); 3].map(|()| answers.recv_timeout(Duration::from_secs(60)));
-        go_on.send(()).unwrap();
-        assert_eq!(others, ["9", "2", "9"].map(|quota| Ok(quota.to_owned())));
-        assert_eq!(answers.recv().unwrap(), "5");
-    });
-}
-
 /// A limiter of another shape would lose what was counted.
 #[test]
 fn where_numbers_do_not_fit_the_rules_decide() {
@@ -196,7 +130,8 @@ fn where_numbers_do_not_fit_the_rules_decide() {
         assert_eq!(each, [200, 200, 429, 200]);
     });
     let misfit = "WARN ratescope: the limits of a request's own do not fit, and those of the rules decide: \
-                  rules.yaml:1:1: the store has no rule web with limits of these shapes passed_over=0";
+                  rules.yaml:1:1: calls: fixed-window 9/1h can't stand in for gcra 2/1h burst 2: its \
+                  algorithm differs, so it has other states passed_over=0";
     assert_eq!(lines[0], misfit);
     assert!(
         lines[1].starts_with("INFO ratescope: refused by web: level 3, limit 2"),

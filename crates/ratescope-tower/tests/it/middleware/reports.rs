@@ -4,9 +4,10 @@ use crate::middleware::parts::{Far, Hand, Inner, call, get, limit, ruled, send};
 use http::HeaderName;
 use ratescope::limit::gcra::Gcra;
 use ratescope::rules::{
-    BoxFuture, Decision, Details, Fault, MemoryStore, NewRule, Observed, Rules, Store, TopKeys,
+    BoxFuture, Decision, Decisions, Details, Fault, MemoryStore, NewRule, Observed, Part, Rules,
+    Store, TopKeys,
 };
-use ratescope::{Event, Policy, Time};
+use ratescope::{Policy, Time};
 use ratescope_tower::{Head, Problem, RateLimit};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -362,28 +363,16 @@ impl Store for Sometimes {
         self.0.rules()
     }
 
-    fn check_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        details: Details,
-    ) -> BoxFuture<'a, Decision> {
+    fn decide<'a>(&'a self, parts: &'a [Part<'a>], details: Details) -> BoxFuture<'a, Decisions> {
         Box::pin(async move {
-            let mut answer = Store::check_async(&self.0, event, details).await;
-            answer.fault = self.1.load(Ordering::SeqCst).then_some(Fault::Late);
-            answer
+            let decisions = self.0.decide(parts, details).await.into_iter();
+            let fault = self.1.load(Ordering::SeqCst).then_some(Fault::Late);
+            let with_fault = |mut decision: Decision| {
+                decision.fault.clone_from(&fault);
+                decision
+            };
+            decisions.map(with_fault).collect()
         })
-    }
-
-    fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision> {
-        Box::pin(async move { Store::peek_async(&self.0, event, details).await })
-    }
-
-    fn charge_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        passed: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<(), Fault>> {
-        Box::pin(async move { Store::charge_async(&self.0, event, passed).await })
     }
 }
 

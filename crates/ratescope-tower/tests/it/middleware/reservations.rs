@@ -236,3 +236,75 @@ async fn tokens_on_redis() {
     let options = Options::default().deadline(PATIENCE);
     tokens_are_settled(RedisStore::open(&server.url(), rules, options).unwrap()).await;
 }
+
+/// Reservations that are held open are no credit: of a cost only that is given back which certainly still counts.
+#[test]
+fn what_is_held_open_for_long_is_no_credit() {
+    let ann = [("ip", "192.0.2.7")];
+    for rules in [
+        "token-bucket 2000/2s",
+        "gcra 2000/2s",
+        "fixed-window 2000/2s",
+        "sliding-window 2000/2s precision 1s",
+        "sliding-log 2000/2s",
+        "sliding-counter 2000/2s",
+    ] {
+        let store = ruled(&format!("domain: web\nlimit: {rules} per ip\n"));
+        let clock = Hand::default();
+        let kept = Reservations::default();
+        let layer = limit(store.clone(), &clock).cost(|_| 1000.0).reserve();
+        let mut service = layer.layer(keeper(&kept));
+        for second in (1000..1060).step_by(2) {
+            clock.set(f64::from(second));
+            for _ in 0..9 {
+                let _ = finished(call(&mut service, get("/", "192.0.2.7")));
+            }
+        }
+        assert!(kept.lock().unwrap().len() >= 30, "{rules}");
+        // All are closed at once, and none has used anything.
+        kept.lock().unwrap().drain(..).for_each(drop);
+        let event = |cost| Event { time: Time::from_secs(1058.0).unwrap(), cost, fields: &ann };
+        let passed = (0..9).filter(|_| store.check(&event(1000.0)).is_allowed()).count();
+        assert!(passed <= 2, "{rules}: {passed} thousand pass at once, of 2000");
+    }
+}
+
+/// Two layers that reserve: the reservation of the inner one settles that of the outer one, too.
+#[test]
+fn two_layers_that_reserve_settle_both() {
+    let kept = Reservations::default();
+    let [outer, inner] = [(); 2].map(|()| ruled(TEN));
+    let reserving =
+        |store: &MemoryStore| limit(store.clone(), &Hand::default()).cost(|_| 6.0).reserve();
+    let mut service = reserving(&outer).layer(reserving(&inner).layer(keeper(&kept)));
+    let response = finished(call(&mut service, get("/", "192.0.2.7"))).unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!([left(&outer), left(&inner)], [4.0; 2]);
+    kept.lock().unwrap().pop().unwrap().settle(2.0);
+    assert_eq!([left(&outer), left(&inner)], [8.0; 2]);
+    // Also what is added, and a second check of one request.
+    let response = finished(call(&mut service, get("/", "192.0.2.7"))).unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    kept.lock().unwrap().pop().unwrap().add(3.0);
+    assert_eq!([left(&outer), left(&inner)], [5.0; 2]);
+    let layer = limit(outer.clone(), &Hand::default()).cost(|_| 2.0).reserve();
+    let mut head = get("/", "192.0.2.7");
+    for _ in 0..2 {
+        assert!(finished(layer.check::<_, String>(&mut head)).is_ok());
+    }
+    assert_eq!(left(&outer), 1.0);
+    head.extensions_mut().remove::<Reservation>().unwrap().settle(1.0);
+    assert_eq!(left(&outer), 3.0);
+}
+
+/// What a request owes belongs to no store of one generation: after a reload it counts by the rules then in force.
+#[test]
+fn a_debt_survives_a_reload() {
+    let store = ruled(TEN);
+    let reservation = reserve(limit(store.clone(), &Hand::default()));
+    let more = TEN.replace("10/1h", "20/1h");
+    assert_eq!(store.reload("rules.yaml", &more, Time::ZERO).name(), "applied");
+    assert_eq!(left(&store), 14.0);
+    reservation.settle(1.0);
+    assert_eq!(left(&store), 19.0);
+}

@@ -2,7 +2,7 @@
 
 use crate::middleware::parts::{Far, Hand, Inner, call, get, limit, ruled, send};
 use http::{Response, StatusCode};
-use ratescope::rules::{BoxFuture, Decision, Details, Fault, MemoryStore, Rules, Store};
+use ratescope::rules::{BoxFuture, Decisions, Details, MemoryStore, Part, Rules, Store};
 use ratescope::{Event, Time};
 use ratescope_tower::Clock;
 use std::sync::{Arc, Mutex};
@@ -223,28 +223,12 @@ impl Store for Interrupted {
         rules
     }
 
-    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Decision> {
-        self.ruled.check_now(event, details)
+    fn decide_now(&self, parts: &[Part<'_>], details: Details) -> Option<Decisions> {
+        self.ruled.decide_now(parts, details)
     }
 
-    fn check_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        details: Details,
-    ) -> BoxFuture<'a, Decision> {
-        Box::pin(async move { Store::check_async(&self.ruled, event, details).await })
-    }
-
-    fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision> {
-        Box::pin(async move { Store::peek_async(&self.ruled, event, details).await })
-    }
-
-    fn charge_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        passed: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<(), Fault>> {
-        Box::pin(async move { Store::charge_async(&self.ruled, event, passed).await })
+    fn decide<'a>(&'a self, parts: &'a [Part<'a>], details: Details) -> BoxFuture<'a, Decisions> {
+        self.ruled.decide(parts, details)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{CaseEvent, Cases, Expected, Pairs, Test, What};
 use crate::event::{Descriptor, Event, Fields};
 use crate::outcome::Retry;
-use crate::rules::{Decision, Details, Intent, LimitOutcome, MemoryStore, Part, Rules};
+use crate::rules::{Decision, Decisions, Details, LimitOutcome, MemoryStore, Part, Rules, Store};
 use crate::time::{Span, Time};
 use core::fmt;
 use std::collections::HashSet;
@@ -77,7 +77,7 @@ impl Test {
                     fields.iter().map(|fields| Event { time, cost, fields: *fields }).collect();
                 let decisions = decide(ruled, &events, is_listed);
                 let outcomes = decisions.iter().flat_map(Decision::placed_outcomes);
-                asked.extend(outcomes.map(|one| one.place.rule));
+                asked.extend(outcomes.map(|one| one.rule));
                 let got = Got { decisions: &decisions, ruled, events: &events, is_listed };
                 let failures = case.failures(&got, &self.name, number);
                 if !failures.is_empty() {
@@ -109,15 +109,10 @@ impl CaseEvent {
 }
 
 /// Decides about an event, or about descriptors together, which then can't wait.
-fn decide(ruled: &MemoryStore, events: &[Event<'_>], is_listed: bool) -> Vec<Decision> {
-    match events {
-        [event] if !is_listed => vec![ruled.check(event)],
-        events => {
-            let part = |event| Part { store: ruled, event, intent: Intent::Count };
-            let parts: Vec<Part<'_, MemoryStore>> = events.iter().map(part).collect();
-            MemoryStore::answer_all(&parts, Details::default().at_once())
-        }
-    }
+fn decide(ruled: &MemoryStore, events: &[Event<'_>], is_listed: bool) -> Decisions {
+    let details = if is_listed { Details::default().at_once() } else { Details::default() };
+    let parts: Vec<Part<'_>> = events.iter().map(Part::count).collect();
+    ruled.decide_now(&parts, details).unwrap_or_default()
 }
 
 /// A descriptor as Envoy sends it. Other names of the request are those of its other descriptors.

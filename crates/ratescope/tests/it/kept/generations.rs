@@ -5,7 +5,6 @@ use proptest::prelude::*;
 use ratescope::event::Event;
 use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::limit::kept::Kept;
-use ratescope::policy::strictest;
 use ratescope::{Limiter, Policy, Span, Time};
 use std::collections::HashMap;
 
@@ -25,9 +24,9 @@ impl Shared {
                 (&limit.limiter, state.unwrap_or_else(|| limit.limiter.initial()), key)
             })
             .collect();
-        let each =
-            held.iter().map(|(limiter, state, _)| limiter.peek(state, event.time, event.cost));
-        let allowed = strictest(each).is_allowed();
+        let mut each = held.iter();
+        let allowed = each
+            .all(|(limiter, state, _)| limiter.peek(state, event.time, event.cost).is_allowed());
         for (limiter, state, key) in &mut held {
             let before = state.clone();
             limiter.record(state, event.time, event.cost, allowed);

@@ -181,7 +181,6 @@ fn a_state_of_another_kind() {
     assert_eq!(exim.check(&mut checked, Time::ZERO, 1.0).level, 1.0);
     assert_eq!(recorded, checked);
     assert!(!gcra.undo(&mut checked, Time::ZERO, Time::ZERO, 1.0));
-    assert!(!gcra.give_back(&mut checked, Time::ZERO, 1.0));
     assert_eq!(recorded, checked);
     assert!(matches!(checked, AnyState::Exim(_)));
 }

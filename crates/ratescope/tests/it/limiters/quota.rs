@@ -3,7 +3,7 @@
 use crate::random::{KINDS, cases, steps};
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::rules::{Details, Store};
+use ratescope::rules::{Details, Part};
 use ratescope::{Event, Limiter, MemoryStore, Policy, Time};
 
 /// No fields.
@@ -53,7 +53,7 @@ fn earrrl_is_what_passes_at_once() {
     let store = MemoryStore::new(policy, 100);
     let left = [(); 10].map(|()| {
         let event = Event { time: Time::ZERO, cost: 1.0, fields: &NOBODY };
-        let decision = Store::check_now(&store, &event, Details::ALL).unwrap();
+        let decision = store.decide_one(&Part::count(&event), Details::ALL);
         (decision.is_allowed(), decision.quota().unwrap().remaining)
     });
     let passed = [7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.0].map(|left| (true, left));
@@ -77,7 +77,8 @@ proptest! {
         let policy: Policy = case.limiter.to_string().parse().unwrap();
         let store = MemoryStore::new(policy, 100);
         for (time, cost) in case.events(&steps) {
-            let decision = Store::check_now(&store, &Event { time, cost, fields: &NOBODY }, Details::ALL).unwrap();
+            let event = Event { time, cost, fields: &NOBODY };
+            let decision = store.decide_one(&Part::count(&event), Details::ALL);
             let quota = decision.quota().unwrap();
             let most = quota.limit.unwrap().count();
             prop_assert!((0.0..=most).contains(&quota.remaining), "{}: {} of {}", case.limiter, quota.remaining, most);

@@ -1,15 +1,15 @@
 //! Josiah Carlson's "Introduction to rate limiting with Redis": several limits on one key.
 
+use crate::judged::Judged;
 use crate::policy::{Sent, check, policy, store};
-use ratescope::policy::PolicyOutcome;
-use ratescope::{KeyedPolicy, Time};
+use ratescope::{MemoryStore, Time};
 
-fn send(store: &KeyedPolicy, micros: i64) -> PolicyOutcome {
+fn send(store: &MemoryStore, micros: i64) -> Judged {
     check(store, &Sent { at: Time::from_micros(micros), cost: 1.0, from: ["ann", "x"] })
 }
 
 /// Events at a steady gap: how many pass in each minute.
-fn per_minute(store: &KeyedPolicy, gap_micros: i64, minutes: i64) -> Vec<usize> {
+fn per_minute(store: &MemoryStore, gap_micros: i64, minutes: i64) -> Vec<usize> {
     let mut allowed = vec![0; minutes as usize];
     for at in (0..minutes * 60_000_000).step_by(gap_micros as usize) {
         allowed[(at / 60_000_000) as usize] += usize::from(send(store, at).is_allowed());

@@ -8,12 +8,13 @@ mod together;
 
 use crate::common::worst::exact;
 use crate::doubling;
+use crate::judged::Judged;
 use crate::random;
 use crate::table;
 use proptest::prelude::*;
 use random::*;
-use ratescope::policy::{Limit, PolicyOutcome};
-use ratescope::{Event, KeyedPolicy, Policy, Span, Time};
+use ratescope::policy::Limit;
+use ratescope::{Event, MemoryStore, Policy, Span, Time};
 
 /// The keys of randomly drawn limits.
 const PER: [&str; 5] = ["user", "ip", "user+ip", "ip+path", "all"];
@@ -47,12 +48,12 @@ fn policy(text: &str) -> Policy {
     text.parse().unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn store(policy: Policy) -> KeyedPolicy {
-    KeyedPolicy::new(policy, 1000)
+fn store(policy: Policy) -> MemoryStore {
+    MemoryStore::new(policy, 1000)
 }
 
-fn check(store: &KeyedPolicy, sent: &Sent) -> PolicyOutcome {
-    sent.ask(|event| store.check(event))
+fn check(store: &MemoryStore, sent: &Sent) -> Judged {
+    sent.ask(|event| store.check(event).into())
 }
 
 /// From one to four limits of about the same scale, that of the case, any two of them as likely to

@@ -1,10 +1,11 @@
 //! Rules decide together as a policy of all their limits does.
 
 use super::{check, passed, read, ruled};
+use crate::judged::{Judged, policy_of};
 use crate::rules::random::{self, Step, magnitude};
 use proptest::prelude::*;
 use ratescope::rules::{MemoryStore, Rules};
-use ratescope::{Event, KeyedPolicy, Policy, Retry, Span, Time};
+use ratescope::{Event, Policy, Retry, Span, Time};
 
 const PER: [&str; 5] = ["user", "ip", "user+ip", "path", "all"];
 
@@ -52,7 +53,7 @@ proptest! {
         let ruled = ruled(&text);
         let policy: Vec<&str> = limits.iter().map(|(_, limit)| limit.as_str()).collect();
         let policy: Policy = policy.join(" & ").parse().unwrap();
-        let store = KeyedPolicy::new(policy, 1000);
+        let store = MemoryStore::new(policy, 1000);
         let case = &cases[0].0;
         let mut now = 1_234_567;
         for (step, user, ip) in sent {
@@ -60,14 +61,14 @@ proptest! {
             let (time, cost) = (Time::from_micros(now), case.cost(step));
             let fields = [("user", ["ann", "bob"][user]), ("ip", ["a", "b"][ip]), ("path", "/")];
             let event = Event { time, cost, fields: &fields };
-            prop_assert_eq!(ruled.peek(&event).wait(), store.peek(&event).outcome.wait);
-            let (decision, together) = (ruled.check(&event), store.check(&event));
+            prop_assert_eq!(ruled.peek(&event).wait(), store.peek(&event).wait());
+            let (decision, together) = (ruled.check(&event), Judged::from(store.check(&event)));
             prop_assert_eq!(decision.wait(), together.outcome.wait, "{}", text);
             let by = decision.decided_by().unwrap();
             prop_assert_eq!(by.outcome.level.to_bits(), together.outcome.level.to_bits());
             prop_assert_eq!(by.outcome.limit, together.outcome.limit);
-            prop_assert_eq!(&by.limit.to_string(), &store.policy().limits()[together.by].to_string());
-            prop_assert_eq!(by.key(&event), store.policy().limits()[together.by].per.key(&event));
+            prop_assert_eq!(&by.limit.to_string(), &policy_of(&store).limits()[together.by].to_string());
+            prop_assert_eq!(by.key(&event), policy_of(&store).limits()[together.by].per.key(&event));
             prop_assert_eq!(ruled.retry_after(&event), store.retry_after(&event));
             prop_assert!(!decision.is_soft() && decision.shadow_refusals().next().is_none());
         }
@@ -164,7 +165,7 @@ descriptors:
     }
     assert!(ruled.check(&event(5.0)).is_allowed());
     // The response was larger than announced: the user is charged for it, and the path, with its own cost, is not.
-    ruled.charge(&event(6.0), None).unwrap();
+    ruled.settle(&event(6.0), Time::ZERO, None).unwrap();
     assert_eq!(ruled.peek(&event(1.0)).to_string(), "refused by d:user: level 12, limit 10");
     let path = [("path", "/")];
     let event = Event { time: Time::ZERO, cost: 100.0, fields: &path };
@@ -325,13 +326,13 @@ descriptors:
         asked.outcomes().map(|one| one.outcome.level).collect::<Vec<_>>()
     };
     let decision = ruled.check(&event(1.0));
-    ruled.charge(&event(1.0), Some(&decision)).unwrap();
+    ruled.settle(&event(1.0), Time::ZERO, Some(&decision)).unwrap();
     assert_eq!(levels(), [2.0, 2.0]);
     let decision = ruled.check(&event(2.0));
     assert_eq!(decision.shadow_refusals().count(), 1);
     assert_eq!(levels(), [4.0, 2.0]);
-    ruled.charge(&event(1.0), Some(&decision)).unwrap();
+    ruled.settle(&event(1.0), Time::ZERO, Some(&decision)).unwrap();
     assert_eq!(levels(), [5.0, 2.0]);
-    ruled.charge(&event(1.0), None).unwrap();
+    ruled.settle(&event(1.0), Time::ZERO, None).unwrap();
     assert_eq!(levels(), [6.0, 3.0]);
 }

@@ -162,7 +162,7 @@ fn many_rules_of_one_event_decide_in_one_pass() {
         let event = Event { time: Time::ZERO, cost: 6.0, fields };
         let decision = ruled.check(&event);
         assert_eq!(decision.shadow_refusals().count(), *n);
-        ruled.charge(&event, Some(&decision)).unwrap();
+        ruled.settle(&event, event.time, Some(&decision)).unwrap();
     });
 }
 

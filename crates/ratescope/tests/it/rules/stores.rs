@@ -6,8 +6,8 @@ use futures_util::FutureExt;
 use ratescope::event::Fields;
 use ratescope::policy::Per;
 use ratescope::rules::{
-    BoxFuture, Decision, Details, Fault, LimitOutcome, Memory, MemoryStore, Observed, Part,
-    Reloaded, Rule, Rules, RulesError, Store,
+    BoxFuture, Decision, Decisions, Details, Fault, LimitOutcome, Memory, MemoryStore, Observed,
+    Part, Reloaded, Rule, Rules, Store,
 };
 use ratescope::{Event, Policy, Retry, Span, Time};
 use std::sync::{Arc, Mutex};
@@ -44,8 +44,9 @@ fn a_store_in_an_arc_is_asked_as_one_outside() {
     let store = Arc::new(ruled("domain: d\nlimit: gcra 2/1m per user\n"));
     let event = Event { time: Time::ZERO, cost: 2.0, fields: &[("user", "ann")] };
     assert!(store.peek(&event).is_allowed() && store.check(&event).is_allowed());
-    assert!(store.give_back(&event, None));
-    assert_eq!(store.charge(&event, None), Ok(()));
+    let back = Event { cost: -2.0, ..event };
+    assert_eq!(store.settle(&back, Time::ZERO, None), Ok(()));
+    assert_eq!(store.settle(&event, Time::ZERO, None), Ok(()));
     assert!(!store.peek(&event).is_allowed());
     assert_eq!(store.reset(event.fields, |_, _| true), 1);
     assert!(store.peek(&event).is_allowed());
@@ -74,14 +75,16 @@ descriptors:
     assert_eq!(left(), [Some(10.0), Some(10.0), Some(3.0), None]);
     let passed = store.check(&event(8.0));
     assert_eq!(left(), [Some(2.0), Some(2.0), Some(2.0), None]);
-    assert!(store.give_back(&event(5.0), Some(&passed)));
+    let settle = |cost: f64, passed| store.settle(&event(cost), Time::ZERO, passed).unwrap();
+    settle(-5.0, Some(&passed));
     assert_eq!(left(), [Some(7.0), Some(7.0), Some(2.0), None]);
     // The shadow would have refused the event: it has counted nothing, and is full.
     let shadow = store.peek(&event(5.0)).shadow_refusals().count();
     assert_eq!(shadow, 0);
-    assert!(store.give_back(&event(-1.0), Some(&passed)), "there is nothing to give back");
+    settle(0.0, Some(&passed));
     assert_eq!(left(), [Some(7.0), Some(7.0), Some(2.0), None]);
-    assert!(store.give_back(&event(3.0), None));
+    // Without the decision the whole event is given back.
+    settle(-3.0, None);
     assert_eq!(left(), [Some(10.0), Some(10.0), Some(3.0), None]);
 }
 
@@ -101,14 +104,19 @@ fn answers_at_once(store: &impl Store) {
     let event = |time| Event { time, cost: 1.0, fields: &[("user", "ann")] };
     let later = Time::from_secs(30.0).unwrap();
     assert!(now(store.peek_async(&event(later), Details::default())).is_allowed());
-    assert_eq!(now(store.charge_async(&event(later), None)), Ok(()));
+    let settle = |cost| now(store.settle_async(&Event { cost, ..event(later) }, later, None));
+    assert_eq!(settle(1.0), Ok(()));
     assert!(!now(store.peek_async(&event(later), Details::default())).is_allowed());
     // A counted event can be given back, and counted again.
-    assert!(store.can_give_back(&event(later)));
-    assert_eq!(now(store.give_back_async(&event(later), None)), Ok(true));
-    assert!(store.check_now(&event(later), Details::default()).unwrap().is_allowed());
-    assert_eq!(now(store.give_back_async(&event(later), None)), Ok(true));
-    assert!(store.charge_now(&event(later), None));
+    assert!(store.rules().can_undo(&event(later)));
+    assert_eq!(settle(-1.0), Ok(()));
+    let check_now = || {
+        let decisions = store.decide_now(&[Part::count(&event(later))], Details::default());
+        decisions.unwrap().into_only().unwrap().is_allowed()
+    };
+    assert!(check_now());
+    assert_eq!((settle(-1.0), settle(1.0)), (Ok(()), Ok(())));
+    assert!(matches!(settle(f64::NAN), Err(Fault::Cost(_))));
     assert!(!now(store.peek_async(&event(later), Details::default())).is_allowed());
     assert_eq!(store.rules().domain(), "d");
     assert_eq!(store.memory(), Some(Memory::new(1, 0)));
@@ -118,13 +126,10 @@ fn answers_at_once(store: &impl Store) {
         now(store.reset_async(&[("user", user)], &of))
     };
     assert_eq!((reset("bob"), reset("ann")), (Ok(0), Ok(1)));
-    assert!(store.check_now(&event(later), Details::default()).unwrap().is_allowed());
-    assert_eq!(store.reload("r", "domain: d\nlimt: 1/1m\n", later).name(), "rejected");
-    assert_eq!(
-        store.reload("r", "domain: d\nlimit: gcra 1/1m per user\n", later).name(),
-        "applied"
-    );
-    assert!(!store.check_now(&event(later), Details::default()).unwrap().is_allowed());
+    assert!(check_now());
+    let less = super::read("domain: d\nlimit: gcra 1/1m per user\n");
+    assert_eq!(store.replace(less, later).name(), "applied");
+    assert!(!check_now());
 }
 
 /// The methods by which a store was asked.
@@ -146,53 +151,16 @@ impl Store for Whole {
         self.1.add("rules", self.0.rules())
     }
 
-    fn check_now(&self, event: &Event<'_>, _: Details) -> Option<Decision> {
-        self.1.add("check_now", Some(self.0.check(event)))
+    fn decide_now(&self, parts: &[Part<'_>], details: Details) -> Option<Decisions> {
+        self.1.add("decide_now", self.0.decide_now(parts, details))
     }
 
     fn memory(&self) -> Option<Memory> {
         self.1.add("memory", Some(Memory::new(7, 7)))
     }
 
-    fn check_async<'a>(&'a self, event: &'a Event<'_>, _: Details) -> BoxFuture<'a, Decision> {
-        self.1.add("check_async", Box::pin(async move { self.0.check(event) }))
-    }
-
-    fn peek_async<'a>(&'a self, event: &'a Event<'_>, _: Details) -> BoxFuture<'a, Decision> {
-        self.1.add("peek_async", Box::pin(async move { self.0.peek(event) }))
-    }
-
-    fn check_all<'a>(&'a self, parts: &'a [Part<'a>], _: Details) -> BoxFuture<'a, Vec<Decision>> {
-        let each = || parts.iter().map(|part| self.0.check(part.event)).collect();
-        self.1.add("check_all", Box::pin(async move { each() }))
-    }
-
-    fn charge_async<'a>(
-        &'a self,
-        _: &'a Event<'_>,
-        _: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<(), Fault>> {
-        self.1.add("charge_async", Box::pin(async { Ok(()) }))
-    }
-
-    fn charge_now(&self, _: &Event<'_>, _: Option<&Decision>) -> bool {
-        self.1.add("charge_now", true)
-    }
-
-    fn can_give_back(&self, _: &Event<'_>) -> bool {
-        self.1.add("can_give_back", true)
-    }
-
-    fn give_back_async<'a>(
-        &'a self,
-        _: &'a Event<'_>,
-        _: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<bool, Fault>> {
-        self.1.add("give_back_async", Box::pin(async { Ok(true) }))
-    }
-
-    fn give_back_now(&self, _: &Event<'_>, _: Option<&Decision>) -> bool {
-        self.1.add("give_back_now", true)
+    fn decide<'a>(&'a self, parts: &'a [Part<'a>], details: Details) -> BoxFuture<'a, Decisions> {
+        self.1.add("decide", self.0.decide(parts, details))
     }
 
     fn reset_async<'a>(
@@ -203,16 +171,8 @@ impl Store for Whole {
         self.1.add("reset_async", Box::pin(async { Ok(7) }))
     }
 
-    fn with_rules(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
-        self.1.add("with_rules", self.0.with_rules(rules))
-    }
-
     fn replace(&self, _: Rules, _: Time) -> Reloaded {
         self.1.add("replace", Reloaded::Unchanged)
-    }
-
-    fn reload(&self, _: &str, _: &str, _: Time) -> Reloaded {
-        self.1.add("reload", Reloaded::Unchanged)
     }
 }
 
@@ -225,37 +185,13 @@ fn pointers_pass_on_every_method() {
         let fields = &[("user", "ann")];
         let event = &Event { time: Time::ZERO, cost: 1.0, fields };
         let rules = store.rules();
-        assert!(store.check_now(event, Details::default()).unwrap().is_allowed());
+        let parts = [Part::count(event)];
+        assert!(store.decide_now(&parts, Details::default()).unwrap()[0].is_allowed());
         assert_eq!(store.memory(), Some(Memory::new(7, 7)));
-        assert!(!now(store.check_async(event, Details::default())).is_allowed());
-        assert!(!now(store.peek_async(event, Details::default())).is_allowed());
-        let parts = [Part::count(&store, event)];
-        assert_eq!(now(store.check_all(&parts, Details::default())).len(), 1);
-        assert_eq!(now(store.charge_async(event, None)), Ok(()));
-        assert!(store.charge_now(event, None) && store.can_give_back(event));
-        assert_eq!(now(store.give_back_async(event, None)), Ok(true));
-        assert!(store.give_back_now(event, None));
+        assert!(!now(store.decide(&parts, Details::default()))[0].is_allowed());
         assert_eq!(now(store.reset_async(fields, &|_, _| true)), Ok(7));
-        assert!(store.with_rules((*rules).clone()).is_ok());
         assert_eq!(store.replace((*rules).clone(), Time::ZERO).name(), "unchanged");
-        assert_eq!(store.reload("r.yaml", "not rules", Time::ZERO).name(), "unchanged");
-        let methods = [
-            "rules",
-            "check_now",
-            "memory",
-            "check_async",
-            "peek_async",
-            "check_all",
-            "charge_async",
-            "charge_now",
-            "can_give_back",
-            "give_back_async",
-            "give_back_now",
-            "reset_async",
-            "with_rules",
-            "replace",
-            "reload",
-        ];
+        let methods = ["rules", "decide_now", "memory", "decide", "reset_async", "replace"];
         assert_eq!(*asked.0.lock().unwrap(), methods);
     }
     asked(Arc::new);
@@ -266,17 +202,20 @@ fn pointers_pass_on_every_method() {
     asked(Observed::new);
 }
 
-/// Two stores in pointers decide as one, as they do outside.
+/// A pointer decides as the store does: all or none.
 #[test]
-fn stores_in_pointers_decide_as_one() {
-    let text = "domain: d\nlimit: gcra 1/1m per user\n";
-    let [first, second] = [(); 2].map(|()| Arc::new(ruled(text)));
-    let event = &Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
-    assert!(second.check(event).is_allowed());
-    let parts = [Part::count(&first, event), Part::count(&second, event)];
-    let decisions = now(first.check_all(&parts, Details::default()));
-    assert_eq!(decisions.iter().map(Decision::is_allowed).collect::<Vec<_>>(), [true, false]);
-    assert!(first.check(event).is_allowed(), "nothing was counted in the first");
+fn a_store_in_a_pointer_decides_all_or_none() {
+    let store = Arc::new(ruled("domain: d\nlimit: gcra 1/1m per user\n"));
+    let [ann, bob] = ["ann", "bob"].map(|user| [("user", user)]);
+    let [ann, bob] = [&ann, &bob].map(|fields| Event { time: Time::ZERO, cost: 1.0, fields });
+    assert!(store.check(&bob).is_allowed());
+    for _ in 0..40 {
+        let parts = [Part::count(&ann), Part::count(&bob)];
+        let decisions = now(store.decide(&parts, Details::default()));
+        let allowed: Vec<_> = decisions.iter().map(Decision::is_allowed).collect();
+        assert_eq!(allowed, [true, false]);
+    }
+    assert!(store.check(&ann).is_allowed(), "nothing was counted of the first");
 }
 
 /// A store of somebody's own need not have what operates it, and then says so.
@@ -288,34 +227,19 @@ fn a_store_that_can_only_decide() {
             self.0.rules()
         }
 
-        fn check_async<'a>(&'a self, event: &'a Event<'_>, _: Details) -> BoxFuture<'a, Decision> {
-            Box::pin(async move { self.0.check(event) })
-        }
-
-        fn peek_async<'a>(&'a self, event: &'a Event<'_>, _: Details) -> BoxFuture<'a, Decision> {
-            Box::pin(async move { self.0.peek(event) })
-        }
-
-        fn charge_async<'a>(
-            &'a self,
-            event: &'a Event<'_>,
-            passed: Option<&'a Decision>,
-        ) -> BoxFuture<'a, Result<(), Fault>> {
-            Box::pin(async move { Store::charge_async(&self.0, event, passed).await })
+        fn decide<'a>(&'a self, parts: &'a [Part<'a>], _: Details) -> BoxFuture<'a, Decisions> {
+            Box::pin(self.0.decide(parts, Details::default()))
         }
     }
     let store: Arc<dyn Store> = Arc::new(Own(ruled("domain: d\nlimit: 1/1m per user\n")));
     let decision = ask(&store, 0.0, "ann", Details::ALL);
     assert!(decision.is_allowed() && decision.retry_after.is_none() && decision.fault.is_none());
     let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
-    assert!(!store.charge_now(&event, None) && !store.can_give_back(&event));
-    assert!(!store.give_back_now(&event, None));
+    assert!(store.decide_now(&[Part::count(&event)], Details::default()).is_none());
     let fault = now(store.reset_async(&[("user", "ann")], &|_, _| true)).unwrap_err();
     assert_eq!(fault.to_string(), "the store says: this store resets no keys");
-    let no_limits = store.with_rules((*store.rules()).clone()).err().unwrap().to_string();
-    assert_eq!(no_limits, "rules.yaml:1:1: this store takes no limits of a customer's own");
-    let reloaded = store.reload("r.yaml", "domain: d\nlimit: 2/1m per user\n", Time::ZERO);
-    let told = "rejected, and the old rules stay:\nr.yaml:1:1: this store takes no other rules";
+    let reloaded = store.replace(super::read("domain: d\nlimit: 2/1m per user\n"), Time::ZERO);
+    let told = "rejected, and the old rules stay:\nrules.yaml:1:1: this store takes no other rules";
     assert_eq!(reloaded.to_string(), told);
 }
 
@@ -389,10 +313,12 @@ fn a_rate_gives_nothing_back() {
     let rate = ruled("domain: d\nlimit: [gcra 9/1m, exim 9/1m] \n");
     assert_eq!(rate.capacity(), 1000);
     let event = Event { time: Time::ZERO, cost: 1.0, fields: &() };
-    assert!(!MemoryStore::can_give_back(&rate, &event) && !rate.give_back(&event, None));
-    assert!(!Store::can_give_back(&rate, &event));
-    let any: Arc<dyn Store> = Arc::new(rate);
-    assert!(!any.can_give_back(&event));
+    assert!(rate.check(&event).is_allowed());
+    assert!(!rate.rules().can_undo(&event));
+    let level = || rate.peek(&event).outcomes().map(|one| one.outcome.level).collect::<Vec<_>>();
+    let before = level();
+    assert_eq!(rate.settle(&Event { cost: -1.0, ..event }, Time::ZERO, None), Ok(()));
+    assert_eq!(level(), before, "the bucket gives nothing back either");
 }
 
 /// A fault has a word for counters, and its cause where there is one.

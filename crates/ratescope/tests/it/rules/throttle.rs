@@ -137,7 +137,7 @@ fn a_charge_is_owed_in_both_forms() {
         for _ in 0..20 {
             assert!(ruled.check(&event(if charged { 0.0 } else { 1.0 })).is_allowed());
             if charged {
-                ruled.charge(&event(1.0), None).unwrap();
+                ruled.settle(&event(1.0), event(1.0).time, None).unwrap();
             }
         }
         ruled.set_load(load(90.0));

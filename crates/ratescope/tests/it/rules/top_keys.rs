@@ -3,7 +3,7 @@
 use super::ruled;
 use proptest::prelude::*;
 use ratescope::policy::Per;
-use ratescope::rules::{Details, MemoryStore, Observed, Store, StoredKey, TopKey, TopKeys};
+use ratescope::rules::{Details, MemoryStore, Observed, Part, Store, StoredKey, TopKey, TopKeys};
 use ratescope::{Event, Time};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn observed(rules: &str, capacity: usize) -> (Observed<MemoryStore>, Arc<TopKeys
 fn send(store: &impl Store, seconds: u32, fields: &[(&str, &str)]) -> bool {
     let time = Time::from_secs(seconds.into()).unwrap();
     let event = Event { time, cost: 1.0, fields: &fields };
-    store.check_now(&event, Details::default()).unwrap().is_allowed()
+    store.decide_now(&[Part::count(&event)], Details::default()).unwrap()[0].is_allowed()
 }
 
 fn lines(keys: &[TopKey]) -> Vec<String> {

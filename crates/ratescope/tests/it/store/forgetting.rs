@@ -4,7 +4,7 @@ use crate::store::random::{ALLOWED_ONLY, case};
 use crate::store::{gcra, mail, remembered, seconds, sends};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::store::Keyed;
-use ratescope::{KeyedPolicy, Span, Time};
+use ratescope::{MemoryStore, Span, Time};
 
 /// Up to two sets, which are both sets of every key, the order of use is exact.
 #[test]
@@ -24,9 +24,12 @@ fn the_least_recently_used_is_forgotten() {
 /// A store adds up the keys of its limits, and has room for as many as the smallest of them.
 #[test]
 fn a_store_says_how_many_keys_it_has() {
-    let store = KeyedPolicy::new("gcra 1/1m per user & gcra 9/1m per ip".parse().unwrap(), 1);
+    let store = MemoryStore::new(
+        "gcra 1/1m per user & gcra 9/1m per ip".parse::<ratescope::Policy>().unwrap(),
+        1,
+    );
     assert!(store.is_empty());
-    assert_eq!((store.len(), store.capacity(), store.evicted()), (0, 8, 0));
+    assert_eq!((store.len(), store.capacity(), store.evicted()), (0, 1, 0));
     let user = |i: usize| mail(&store, &i.to_string(), "192.0.2.1", Time::ZERO);
     assert!(user(0).is_allowed() && !store.is_empty());
     assert_eq!((store.len(), store.evicted()), (2, 0));
@@ -74,8 +77,10 @@ fn nothing_to_remember_takes_no_room() {
     assert!(keyed.is_empty());
     for kind in ALLOWED_ONLY {
         let limit = case(kind, 100.0, Span::minutes(1), 100.0).limiter;
-        let store =
-            KeyedPolicy::new(format!("2/1h per ip & {limit} per user").parse().unwrap(), 100);
+        let store = MemoryStore::new(
+            format!("2/1h per ip & {limit} per user").parse::<ratescope::Policy>().unwrap(),
+            100,
+        );
         for user in ["ann", "bob", "eve", "tim", "tom"] {
             let _ = mail(&store, user, "x", seconds(1000));
         }
@@ -87,8 +92,10 @@ fn nothing_to_remember_takes_no_room() {
 #[test]
 fn attempts_are_remembered_where_they_count() {
     for limit in ["exim 100/1m strict", "earrrl 100/1m"] {
-        let store =
-            KeyedPolicy::new(format!("2/1h per ip & {limit} per user").parse().unwrap(), 100);
+        let store = MemoryStore::new(
+            format!("2/1h per ip & {limit} per user").parse::<ratescope::Policy>().unwrap(),
+            100,
+        );
         for user in ["ann", "bob", "eve", "tim", "tom"] {
             let _ = mail(&store, user, "x", seconds(1000));
         }

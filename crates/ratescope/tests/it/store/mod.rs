@@ -11,14 +11,14 @@ mod threads;
 mod waiting;
 
 use crate::far;
+use crate::judged::Judged;
 use crate::random;
 use crate::set_back;
 use proptest::prelude::*;
 use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::limit::gcra::Gcra;
-use ratescope::policy::PolicyOutcome;
 use ratescope::store::Keyed;
-use ratescope::{Event, KeyedPolicy, Limiter, Outcome, Retry, Span, Time};
+use ratescope::{Event, Limiter, MemoryStore, Outcome, Retry, Span, Time};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
@@ -47,8 +47,8 @@ fn is_held_back<L: Limiter<State: PartialEq>>(keyed: &Keyed<L>, key: u32, now: T
 }
 
 /// One event of cost 1 by a user from an address.
-fn mail(store: &KeyedPolicy, user: &str, ip: &str, now: Time) -> PolicyOutcome {
-    store.check(&Event { time: now, cost: 1.0, fields: &[("user", user), ("ip", ip)] })
+fn mail(store: &MemoryStore, user: &str, ip: &str, now: Time) -> Judged {
+    store.check(&Event { time: now, cost: 1.0, fields: &[("user", user), ("ip", ip)] }).into()
 }
 
 #[test]
@@ -84,9 +84,12 @@ fn a_charge_is_missing_later() {
     let keyed = Keyed::new(gcra(), 10);
     keyed.charge("a", Time::ZERO, 3.0).unwrap();
     assert_eq!(keyed.retry_after("a", Time::ZERO, 1.0), Retry::After(Span::minutes(2)));
-    let store = KeyedPolicy::new("gcra 2/1m per user & gcra 3/1m per ip".parse().unwrap(), 10);
+    let store = MemoryStore::new(
+        "gcra 2/1m per user & gcra 3/1m per ip".parse::<ratescope::Policy>().unwrap(),
+        10,
+    );
     let fields = &[("user", "ann"), ("ip", "x")];
-    store.charge(&Event { time: Time::ZERO, cost: 2.0, fields }).unwrap();
+    crate::judged::charge(&store, &Event { time: Time::ZERO, cost: 2.0, fields });
     assert_eq!(mail(&store, "ann", "x", Time::ZERO).to_string(), "refused: level 3, limit 2");
     assert_eq!(mail(&store, "bob", "x", Time::ZERO).to_string(), "allowed: level 3, limit 3");
     assert!(!mail(&store, "bob", "x", Time::ZERO).is_allowed());
@@ -95,7 +98,8 @@ fn a_charge_is_missing_later() {
 /// What a server does that clones its state for each request.
 #[test]
 fn clones_count_in_the_same_states() {
-    let store = KeyedPolicy::new("2/1m per user & 3/1m per ip".parse().unwrap(), 1000);
+    let store =
+        MemoryStore::new("2/1m per user & 3/1m per ip".parse::<ratescope::Policy>().unwrap(), 1000);
     let sent = ["ann", "ann", "ann", "bob", "bob"];
     let passed = sent.map(|user| mail(&store.clone(), user, "x", Time::ZERO).is_allowed());
     assert_eq!(passed, [true, true, false, true, false]);
@@ -108,7 +112,7 @@ fn clones_count_in_the_same_states() {
 /// A fork goes its own way, and knows the keys by the same secret.
 #[test]
 fn a_fork_remembers_the_same() {
-    let store = KeyedPolicy::new("2/1m per user".parse().unwrap(), 1000);
+    let store = MemoryStore::new("2/1m per user".parse::<ratescope::Policy>().unwrap(), 1000);
     for user in ["ann", "ann", "bob"] {
         assert!(mail(&store, user, "x", Time::ZERO).is_allowed());
     }
@@ -121,9 +125,12 @@ fn a_fork_remembers_the_same() {
 /// The tightest of all keys and limits; of a limit without keys that of a new one.
 #[test]
 fn the_tightest_level_of_all_keys() {
-    let store = KeyedPolicy::new("gcra 4/1m per user & gcra 10/1m per ip".parse().unwrap(), 1000);
+    let store = MemoryStore::new(
+        "gcra 4/1m per user & gcra 10/1m per ip".parse::<ratescope::Policy>().unwrap(),
+        1000,
+    );
     let tightest = |now| {
-        let outcome = store.tightest(now);
+        let outcome = store.tightest(now).unwrap();
         (outcome.level, outcome.limit)
     };
     assert_eq!(tightest(Time::ZERO), (0.0, 10.0));
@@ -137,18 +144,22 @@ fn the_tightest_level_of_all_keys() {
     assert_eq!(tightest(Time::ZERO), (6.0, 10.0));
     assert_eq!(tightest(seconds(3600)), (0.0, 10.0));
     // Envoy's limiter refuses to look at no event, which makes it no tighter.
-    let store = KeyedPolicy::new("gcra 2/10s & envoy 100/10s burst 100".parse().unwrap(), 10);
+    let store = MemoryStore::new(
+        "gcra 2/10s & envoy 100/10s burst 100".parse::<ratescope::Policy>().unwrap(),
+        10,
+    );
     for _ in 0..2 {
         assert!(mail(&store, "ann", "x", Time::ZERO).is_allowed());
     }
-    let Outcome { level, limit, .. } = store.tightest(Time::ZERO);
+    let Outcome { level, limit, .. } = store.tightest(Time::ZERO).unwrap();
     assert_eq!((level, limit), (2.0, 2.0));
 }
 
 /// Entries that logs and windows no longer count are freed, which changes no decision.
 #[test]
 fn what_no_longer_counts_is_freed() {
-    let store = KeyedPolicy::new("sliding-log 1000/1m per user".parse().unwrap(), 100);
+    let store =
+        MemoryStore::new("sliding-log 1000/1m per user".parse::<ratescope::Policy>().unwrap(), 100);
     let used = allocation_counter::measure(|| {
         for micros in 0..1000 {
             assert!(mail(&store, "ann", "x", Time::from_micros(micros)).is_allowed());

@@ -5,7 +5,7 @@ use crate::store::{gcra, is_held_back, mail, remembered, seconds, sends};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::exim::{Exim, Mode};
 use ratescope::store::{Keyed, Secret};
-use ratescope::{KeyedPolicy, Span, Time};
+use ratescope::{MemoryStore, Span, Time};
 
 /// Room for eight.
 fn eight() -> Keyed<ratescope::limit::gcra::Gcra> {
@@ -141,7 +141,10 @@ fn keys_that_were_allowed_are_not_kept_as_refused() {
 /// Only the address is being refused, not the names that it tries; and these flush nobody.
 #[test]
 fn a_name_is_not_refused_for_its_address() {
-    let store = KeyedPolicy::new("gcra 2/1h per ip & gcra 2/1m per user".parse().unwrap(), 7);
+    let store = MemoryStore::new(
+        "gcra 2/1h per ip & gcra 2/1m per user".parse::<ratescope::Policy>().unwrap(),
+        7,
+    );
     assert!(mail(&store, "ann", "elsewhere", Time::ZERO).is_allowed());
     for i in 0..50 {
         let _ = mail(&store, &format!("name {i}"), "x", Time::ZERO);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::kept::KeptError;
 use ratescope::store::{Keyed, SavedError, saved::VERSION};
-use ratescope::{KeyedPolicy, Span, Time, files};
+use ratescope::{MemoryStore, Span, Time, files};
 use siphasher::sip::SipHasher13;
 use std::fs;
 use std::hash::Hasher;
@@ -147,22 +147,23 @@ fn a_refused_key_is_still_protected() {
 
 #[test]
 fn limits_find_their_states_and_new_ones_have_none() {
-    let store = |policy: &str| KeyedPolicy::new(policy.parse().unwrap(), 100);
+    let store = |policy: &str| MemoryStore::new(policy.parse::<ratescope::Policy>().unwrap(), 100);
     let old = store("gcra 3/1m per user & gcra 9/1h per user & gcra 5/1m per ip");
     (0..3).for_each(|_| assert!(mail(&old, "ann", "x", seconds(0)).is_allowed()));
     let bytes = old.save(seconds(0));
-    let restored =
-        |policy: &str| KeyedPolicy::restore(policy.parse().unwrap(), 100, &bytes).unwrap();
-    let passes = |store: KeyedPolicy, user| {
+    let restored = |policy: &str| {
+        MemoryStore::restore(policy.parse::<ratescope::Policy>().unwrap(), 100, &bytes).unwrap()
+    };
+    let passes = |store: MemoryStore, user| {
         (0..20).filter(|_| mail(&store, user, "x", seconds(0)).is_allowed()).count()
     };
-    assert_eq!(passes(restored(&old.policy().to_string()), "ann"), 0);
-    assert_eq!(passes(restored(&old.policy().to_string()), "bob"), 2);
+    assert_eq!(passes(restored(&crate::judged::policy_of(&old).to_string()), "ann"), 0);
+    assert_eq!(passes(restored(&crate::judged::policy_of(&old).to_string()), "bob"), 2);
     assert_eq!(passes(restored("gcra 4/1m per user"), "ann"), 1);
     assert_eq!(passes(restored("gcra 100/1m per user & gcra 9/1h per user"), "ann"), 6);
     assert_eq!(passes(restored("exim 4/1m per user & gcra 9/1m per ip"), "ann"), 4);
     assert_eq!(
-        KeyedPolicy::restore(old.policy().clone(), 100, &bytes[1..]).err(),
+        MemoryStore::restore(crate::judged::policy_of(&old), 100, &bytes[1..]).err(),
         Some(SavedError::Foreign)
     );
 }

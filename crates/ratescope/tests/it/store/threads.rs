@@ -3,7 +3,7 @@
 //! that count are admitted in whatever order as long as all have room, so what came out says
 //! whether there is an order in which it is right.
 
-use crate::store::KeyedPolicy;
+use crate::store::MemoryStore;
 use proptest::prelude::*;
 use ratescope::policy::Per;
 use ratescope::{Event, Policy, Time};
@@ -31,7 +31,7 @@ fn key(per: &Per, from: From) -> Vec<u8> {
 }
 
 /// Lets each thread send its events, and says which passed.
-fn send(store: &KeyedPolicy, threads: &[Vec<From>]) -> Vec<(From, bool)> {
+fn send(store: &MemoryStore, threads: &[Vec<From>]) -> Vec<(From, bool)> {
     let run = |events: &[From]| -> Vec<(From, bool)> {
         let check = |from: &From| (*from, ask(*from, |event| store.check(event)).is_allowed());
         events.iter().map(check).collect()
@@ -58,11 +58,12 @@ proptest! {
             format!("{} {count}/1h per {}", KINDS[*kind], PER[*per])
         };
         let policy = limits.iter().map(text).collect::<Vec<_>>().join(" & ");
-        let store = KeyedPolicy::new(policy.parse::<Policy>().unwrap(), capacity);
+        let store = MemoryStore::new(policy.parse::<Policy>().unwrap(), capacity);
         let events = send(&store, &threads);
 
         let counted = |i: usize, from: From| {
-            let per = &store.policy().limits()[i].per;
+            let policy = crate::judged::policy_of(&store);
+            let per = &policy.limits()[i].per;
             let same = |(other, passed): &&(From, bool)| *passed && key(per, *other) == key(per, from);
             events.iter().filter(same).count() as u32
         };
@@ -81,7 +82,7 @@ proptest! {
 #[test]
 fn no_two_wait_for_each_other() {
     let policy = "1000000/1h per user & 1000000/1h per ip & 1000000/1h per user+ip";
-    let store = KeyedPolicy::new(policy.parse().unwrap(), 100_000);
+    let store = MemoryStore::new(policy.parse::<ratescope::Policy>().unwrap(), 100_000);
     let events = |side: u32| -> Vec<From> {
         let pair =
             |i: u32| [(i >> (3 * side)) % 100, (i >> (3 - 3 * side)) % 100, 0].map(|n| n as u8);
@@ -107,7 +108,7 @@ fn a_panic_elsewhere_is_no_end() {
             panic!("a caller's own code")
         }
     }
-    let store = KeyedPolicy::new("2/1h per user".parse().unwrap(), 10);
+    let store = MemoryStore::new("2/1h per user".parse::<ratescope::Policy>().unwrap(), 10);
     let asks = || store.check(&Event { time: Time::ZERO, cost: 1.0, fields: &Bad });
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(asks)).is_err());
     assert!(ask([0, 0, 0], |event| store.check(event)).is_allowed());

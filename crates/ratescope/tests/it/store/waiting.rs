@@ -7,9 +7,10 @@ use crate::store::random::{
 use proptest::prelude::*;
 use ratescope::clock::{Clock, FakeClock};
 use ratescope::limit::any::AnyLimiter;
+use ratescope::rules::{Details, Part};
 use ratescope::store::Keyed;
-use ratescope::waiting::{NotAllowed, Waiting};
-use ratescope::{DirectRateLimiter, Event, KeyedPolicy, RateLimiter, Retry, Span, Time};
+use ratescope::waiting::{NotAllowed, Waiting, until_allowed};
+use ratescope::{DirectRateLimiter, Event, MemoryStore, Policy, RateLimiter, Span, Time};
 use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -299,10 +300,11 @@ fn a_policy_is_waited_for() {
     fn any_thread<F: Future + Send>(future: F) -> F {
         future
     }
-    let policy = "gcra 1/1s per user & gcra 2/1m per ip & exim 9/1m strict per ip".parse().unwrap();
-    let (store, clock) = (KeyedPolicy::new(policy, 10), FakeClock::default());
+    let policy: Policy =
+        "gcra 1/1s per user & gcra 2/1m per ip & exim 9/1m strict per ip".parse().unwrap();
+    let (store, clock) = (MemoryStore::new(policy, 10), FakeClock::default());
     let ann = &[("user", "ann"), ("ip", "x")];
-    let passes = || spawn(any_thread(store.until_allowed(ann, &clock, Waiting::DEFAULT)));
+    let passes = || spawn(any_thread(until_allowed(&store, ann, &clock, Waiting::DEFAULT)));
     let _ = assert_ready_ok!(passes().poll());
     for wait in [1, 29] {
         let mut task = passes();
@@ -318,15 +320,15 @@ fn a_policy_is_waited_for() {
 /// The queue of a policy is entered by those for whom it is short enough, to the microsecond.
 #[test]
 fn the_queue_of_a_policy_may_be_too_long() {
-    let policy = "leaky-bucket 1/1s queue 3 per user & gcra 9/1m per ip".parse().unwrap();
-    let (store, clock) = (KeyedPolicy::new(policy, 10), FakeClock::default());
+    let policy: Policy = "leaky-bucket 1/1s queue 3 per user & gcra 9/1m per ip".parse().unwrap();
+    let (store, clock) = (MemoryStore::new(policy, 10), FakeClock::default());
     let ann = &[("user", "ann"), ("ip", "x")];
-    let look = || store.peek(&Event { time: Time::ZERO, cost: 1.0, fields: ann }).outcome.wait;
+    let look = || store.peek(&Event { time: Time::ZERO, cost: 1.0, fields: ann }).wait();
     assert!(store.check(&Event { time: Time::ZERO, cost: 1.0, fields: ann }).is_allowed());
     let wait = Span::seconds(1);
     for (longest, is_too_long) in [(Span::micros(999_999), true), (wait, false)] {
         let waiting = Waiting::DEFAULT.at_most(longest);
-        let mut task = spawn(store.until_allowed(ann, &clock, waiting));
+        let mut task = spawn(until_allowed(&store, ann, &clock, waiting));
         if is_too_long {
             assert_eq!(
                 assert_ready!(task.poll()).err(),
@@ -343,13 +345,15 @@ fn the_queue_of_a_policy_may_be_too_long() {
 /// The verdict and the wait are of the same instant.
 #[test]
 fn a_refusal_says_when_to_come_back() {
-    let store = KeyedPolicy::new("exim 1.5/1m strict per user & gcra 9/1m".parse().unwrap(), 10);
+    let policy: Policy = "exim 1.5/1m strict per user & gcra 9/1m".parse().unwrap();
+    let store = MemoryStore::new(policy, 10);
     let fields = &[("user", "ann")];
     let event = Event { time: Time::ZERO, cost: 1.0, fields };
-    assert_eq!(store.check_with_retry(&event).1, Retry::NOW);
-    let (together, retry) = store.check_with_retry(&event);
-    assert_eq!((together.is_allowed(), together.by), (false, 0));
-    assert_eq!(retry, store.retry_after(&event));
+    let check = || store.decide_one(&Part::count(&event), Details::default().with_retry());
+    assert_eq!(check().retry_after, None);
+    let refused = check();
+    assert_eq!((refused.is_allowed(), refused.decided_by().unwrap().at), (false, 0));
+    assert_eq!(refused.retry_after, Some(store.retry_after(&event)));
 }
 
 /// In the order in which they came, whatever they cost: nobody overtakes, and only the first is woken.
@@ -442,8 +446,8 @@ fn a_line_may_be_too_long() {
 /// A line for each combination of fields, and a queue within a policy that several may enter.
 #[test]
 fn a_policy_has_lines() {
-    let policy = "gcra 1/1s per user & leaky-bucket 1/1s queue 9 per ip".parse().unwrap();
-    let (store, clock) = (KeyedPolicy::new(policy, 10), FakeClock::default());
+    let policy: Policy = "gcra 1/1s per user & leaky-bucket 1/1s queue 9 per ip".parse().unwrap();
+    let (store, clock) = (MemoryStore::new(policy, 10), FakeClock::default());
     let [ann, bob] = ["ann", "bob"].map(|user| [("user", user), ("ip", "x")]);
     let wait = |fields| spawn(store.until_allowed(fields, &clock, Waiting::DEFAULT));
     let _ = assert_ready_ok!(wait(&ann).poll());

@@ -1,6 +1,6 @@
 //! Policies: limits and their keys.
 
-use ratescope::{Event, KeyedPolicy, ParseError, Policy, Time};
+use ratescope::{Event, MemoryStore, ParseError, Policy, Time};
 
 const FIELDS: [&[(&str, &str)]; 3] =
     [&[], &[("user", "ann"), ("ip", "192.0.2.7")], &[("user", "a=b,c"), ("a", "")]];
@@ -15,7 +15,7 @@ pub(crate) fn hold(text: &str) {
     let written = policy.to_string();
     let again: Policy = written.parse().expect("what was written is read");
     assert_eq!(again.to_string(), written);
-    let store = KeyedPolicy::new(policy, 10);
+    let store = MemoryStore::new(policy, 10);
     for (i, fields) in FIELDS.into_iter().cycle().take(30).enumerate() {
         let fields = fields.to_vec();
         let cost = [1.0, 0.0, 2.5, f64::NAN, -1.0][i % 5];

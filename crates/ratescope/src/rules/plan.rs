@@ -1,0 +1,257 @@
+//! The plan: the limits of all rules as one flat list, which every store decides by.
+//!
+//! A rule that is throttled softly or elastically has each of its limits twice: as written, and relaxed, which admits
+//! more. [`Mode`] says what either does in a decision; it depends on the load.
+
+use super::decision::{Outcomes, PlacedOutcome, RawQuota, StateSource};
+use super::matching::Found;
+use super::{Decision, Details, Load, Rule, Rules};
+use crate::event::Event;
+use crate::limit::charged;
+use crate::outcome::Outcome;
+use crate::policy::Limit;
+use crate::store::Few;
+use crate::text::BadNumber;
+use core::ops::Range;
+use std::collections::HashSet;
+
+/// The limits of rules, each with its rule, in the order of the file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Plan {
+    pub(super) limits: Vec<PlannedLimit>,
+    /// The limits of each rule, by its index.
+    of_rules: Vec<Range<usize>>,
+}
+
+/// A limit of a plan.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PlannedLimit {
+    /// The index of its rule in [`Rules::rules`].
+    pub rule: usize,
+    /// The limit.
+    pub limit: Limit,
+    /// Its name, as clients see it in headers: see [`Rules::limit_names`].
+    pub name: String,
+    /// True for the relaxed form, which follows the limit as written.
+    pub is_relaxed: bool,
+}
+
+/// What a limit does in one decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// It decides, and can refuse the event.
+    Firm,
+    /// It decides, and never refuses: the limit of a shadow.
+    Shadow,
+    /// As written, while its relaxed form decides: it counts the events that it lets pass itself, and marks the others,
+    /// which pass softly.
+    Mark,
+    /// Relaxed, while the limit as written decides: it counts all that passes.
+    Idle,
+}
+
+/// A limit that is asked about one event.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask {
+    /// The index of the limit in the plan.
+    pub at: usize,
+    /// The index of its rule.
+    pub rule: usize,
+    /// The cost of the event for this rule. Below 0 if it is given back.
+    pub cost: f64,
+    /// What it does.
+    pub mode: Mode,
+    /// True if the rule is a shadow.
+    pub is_shadow: bool,
+}
+
+impl Ask {
+    /// True if it decides: of a limit and its relaxed form, one does.
+    pub fn in_force(&self) -> bool {
+        matches!(self.mode, Mode::Firm | Mode::Shadow)
+    }
+
+    /// True if it can refuse the event.
+    pub fn is_firm(&self) -> bool {
+        self.mode == Mode::Firm
+    }
+}
+
+impl Plan {
+    pub(super) fn new(rules: &[Rule], names: Vec<Vec<String>>) -> Self {
+        let mut plan = Plan::default();
+        for (r, (rule, names)) in rules.iter().zip(names).enumerate() {
+            let begin = plan.limits.len();
+            for (i, (limit, name)) in rule.limits().iter().zip(names).enumerate() {
+                let forms = [(Some(limit), false), (rule.stretched().get(i), true)];
+                for (form, is_relaxed) in forms {
+                    let Some(limit) = form.cloned() else { continue };
+                    plan.limits.push(PlannedLimit {
+                        rule: r,
+                        limit,
+                        name: name.clone(),
+                        is_relaxed,
+                    });
+                }
+            }
+            plan.of_rules.push(begin..plan.limits.len());
+        }
+        plan
+    }
+
+    /// The limits of a rule.
+    pub(super) fn of_rule(&self, rule: usize) -> Range<usize> {
+        self.of_rules.get(rule).cloned().unwrap_or_default()
+    }
+}
+
+impl Rules {
+    /// The limits of all rules, in the order of the file. A limit is followed by its relaxed form, if it has one.
+    pub fn plan(&self) -> &[PlannedLimit] {
+        &self.plan.limits
+    }
+
+    /// The limits of a rule, as indices into the [plan](Self::plan).
+    #[doc(hidden)]
+    pub fn plan_of(&self, rule: usize) -> Range<usize> {
+        self.plan.of_rule(rule)
+    }
+
+    /// The limits that are asked about an event: each limit of each rule that applies.
+    pub fn ask(&self, event: &Event<'_>, load: Option<Load>) -> Few<Ask> {
+        let mut asked = Few::new();
+        self.ask_into(&mut asked, event, load);
+        asked
+    }
+
+    /// If the rules have a single limit, for all events and always in force: the question to it, without the cost of
+    /// the event, and the cost of the rule. `None` for other rules.
+    pub(super) fn lone(&self) -> Option<(Ask, Option<f64>)> {
+        let [rule] = self.rules() else { return None };
+        let is_lone = self.always == Some(0) && self.plan().len() == 1 && !rule.is_shadow();
+        let ask = Ask { at: 0, rule: 0, cost: f64::NAN, mode: Mode::Firm, is_shadow: false };
+        is_lone.then_some((ask, rule.cost()))
+    }
+
+    /// As [`ask`](Self::ask), appended to a list.
+    pub(super) fn ask_into(&self, asked: &mut Few<Ask>, event: &Event<'_>, load: Option<Load>) {
+        let mut found = Found::new();
+        self.find(event.fields, &mut found);
+        for &index in &found {
+            let Some(rule) = self.rules().get(index) else { continue };
+            let cost = rule.cost().unwrap_or(event.cost);
+            let is_shadow = rule.is_shadow();
+            let is_relaxed = !rule.stretched().is_empty() && rule.throttle().is_stretched(load);
+            for at in self.plan.of_rule(index) {
+                let mode = match (self.plan.limits[at].is_relaxed, is_relaxed, is_shadow) {
+                    (form, now, false) if form == now => Mode::Firm,
+                    (form, now, true) if form == now => Mode::Shadow,
+                    (false, ..) => Mode::Mark,
+                    (true, ..) => Mode::Idle,
+                };
+                asked.push(Ask { at, rule: index, cost, mode, is_shadow });
+            }
+        }
+    }
+
+    /// The limits in which an event is settled. `passed` is the decision by which it passed, if that is known. Then, and
+    /// for more cost than was counted, a rule with a cost of its own is not asked, and neither is a shadow that would
+    /// have refused the event: if the shadow could refuse, the event would have cost nothing. Otherwise the whole event
+    /// is given back, also in rules with a cost of their own.
+    ///
+    /// # Errors
+    /// When the cost is not a number.
+    pub fn ask_to_settle(
+        &self,
+        event: &Event<'_>,
+        load: Option<Load>,
+        passed: Option<&Decision>,
+    ) -> Result<Few<Ask>, BadNumber> {
+        let size = charged(event.cost.abs())?;
+        let is_back = event.cost < 0.0;
+        let mut asked = self.ask(&Event { cost: size, ..*event }, load);
+        if passed.is_some() || !is_back {
+            // By name, since a reload may have replaced the rules.
+            let refusals = passed.into_iter().flat_map(Decision::shadow_refusals);
+            let refusals: HashSet<&str> = refusals.map(|one| one.rule.name()).collect();
+            let refused_by = |rule: &Rule| rule.is_shadow() && refusals.contains(rule.name());
+            let counts = |rule: &Rule| rule.cost().is_none() && !refused_by(rule);
+            asked.retain(|ask| self.rules().get(ask.rule).is_none_or(counts));
+        }
+        if is_back {
+            asked.iter_mut().for_each(|ask| ask.cost = -ask.cost);
+        }
+        Ok(asked)
+    }
+
+    /// True if all limits that apply to an event can take back what they counted: buckets and windows can. Such limits
+    /// count no event that they refuse.
+    pub fn can_undo(&self, event: &Event<'_>) -> bool {
+        self.ask(event, None).iter().all(|ask| self.plan.limits[ask.at].limit.limiter.can_undo())
+    }
+}
+
+/// The limits that were asked about an event, and their outcomes.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The limits.
+    pub asks: &'a [Ask],
+    /// The outcome of each of them.
+    pub outcomes: &'a [Outcome],
+}
+
+impl Asked<'_> {
+    fn each(&self) -> impl Iterator<Item = (&Ask, &Outcome)> {
+        self.asks.iter().zip(self.outcomes)
+    }
+
+    /// True if all limits that can refuse the event let it pass.
+    pub(super) fn passes(&self) -> bool {
+        self.each().all(|(ask, outcome)| !ask.is_firm() || outcome.is_allowed())
+    }
+
+    /// True if a limit that can refuse the event lets it pass only after a longer wait than it can take.
+    pub(super) fn waits(&self, details: Details) -> bool {
+        let waits = |outcome: &Outcome| outcome.wait.is_some_and(|wait| details.is_too_long(wait));
+        self.each().any(|(ask, outcome)| ask.is_firm() && waits(outcome))
+    }
+
+    /// True if the event counts as allowed in a limit. `passes` says whether all limits that can refuse it let it pass.
+    /// A shadow counts as if it could refuse.
+    pub(super) fn counts(&self, i: usize, passes: bool) -> bool {
+        let ask = &self.asks[i];
+        let in_force = |(other, _): &(&Ask, &Outcome)| other.rule == ask.rule && other.in_force();
+        let would =
+            !ask.is_shadow || self.each().filter(in_force).all(|(_, outcome)| outcome.is_allowed());
+        passes && would && (ask.mode != Mode::Mark || self.outcomes[i].is_allowed())
+    }
+
+    /// The outcomes of the limits in force with their places. `source` says where the state of a limit is, and `quota`
+    /// what is left of it, by its index among those asked.
+    #[inline]
+    pub fn placed(
+        &self,
+        source: impl Fn(&Ask) -> StateSource,
+        quota: impl Fn(usize) -> Option<RawQuota>,
+    ) -> Outcomes {
+        let mut placed = Outcomes::new();
+        for (i, (ask, outcome)) in self.each().enumerate().filter(|(_, (ask, _))| ask.in_force()) {
+            // A limit that marks comes right before its relaxed form.
+            let before = i.checked_sub(1).map(|i| (self.asks[i], self.outcomes[i]));
+            let exceeds = before.is_some_and(|(before, marked)| {
+                let is_form = before.mode == Mode::Mark && before.at + 1 == ask.at;
+                is_form && outcome.is_allowed() && !marked.is_allowed()
+            });
+            let source = source(ask);
+            let is_known = !ask.is_shadow && source != StateSource::Unknown;
+            let quota = if is_known { quota(i) } else { None };
+            placed.push(PlacedOutcome {
+                exceeds,
+                source,
+                ..PlacedOutcome::new(ask, *outcome, quota)
+            });
+        }
+        placed
+    }
+}
