@@ -64,11 +64,12 @@ const ask = async ({ http }, field, times) => {
 // The counts of a rule from /metrics, as the page has them: allowed, refused, and allowed by a shadow rule.
 async function metrics({ admin }, rule) {
   const text = await (await fetch(`http://${admin}/metrics`)).text();
-  const [within, over, shadow] = ['within_limit', 'over_limit', 'shadow_mode'].map((name) => {
-    const line = text.split('\n').find((line) => line.startsWith(`ratelimit_service_rate_limit_${name}{`) && line.includes(`rule="${rule}"`));
-    return Number(line.split(' ').at(-1));
+  const counts = ['allowed', 'refused', 'shadow_refused'].map((outcome) => {
+    const parts = ['ratescope_decisions_total{', `rule="${rule}"`, `outcome="${outcome}"`];
+    const line = text.split('\n').find((line) => parts.every((part) => line.includes(part)));
+    return Number(line?.split(' ').at(-1) ?? 0);
   });
-  return [within, over - shadow, shadow].join(' ');
+  return counts.join(' ');
 }
 
 // Waits until a table has these keys, each with its count and the error of that: it is told about once a second, so it

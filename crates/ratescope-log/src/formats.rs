@@ -11,10 +11,29 @@ use std::collections::BTreeSet;
 pub(super) static FORMATS: &[&FormatRow] =
     &[&json::ROW, &clf::ROW, &exim::ROW, &logins::ROW, &csv::ROW, &columns::ROW];
 
+/// The words of a format, apart from its parser: a page that only names formats then has no parsers in its module.
+#[derive(Clone, Copy)]
+struct Words {
+    format: Format,
+    servers: &'static [&'static str],
+    nouns: &'static [&'static str],
+}
+
+static WORDS: [Words; FORMATS.len()] = {
+    let mut all = [Words { format: Format(""), servers: &[], nouns: &[] }; FORMATS.len()];
+    let mut i = 0;
+    while i < all.len() {
+        let FormatRow { format, servers, nouns, .. } = FORMATS[i];
+        all[i] = Words { format: *format, servers, nouns };
+        i += 1;
+    }
+    all
+};
+
 impl Format {
     /// All formats, in the order in which they are tried.
     pub fn all() -> impl Iterator<Item = Format> {
-        FORMATS.iter().map(|row| row.format)
+        WORDS.iter().map(|words| words.format)
     }
 }
 
@@ -23,9 +42,9 @@ impl FromStr for Format {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let known = |row: &&&FormatRow| row.format.0 == text || row.servers.contains(&text);
-        FORMATS.iter().find(known).map(|row| row.format).ok_or_else(|| {
-            let servers = FORMATS.iter().flat_map(|row| row.servers.iter().copied());
+        let known = |words: &&Words| words.format.0 == text || words.servers.contains(&text);
+        WORDS.iter().find(known).map(|words| words.format).ok_or_else(|| {
+            let servers = WORDS.iter().flat_map(|words| words.servers.iter().copied());
             let all: Vec<&str> = Format::all().map(|format| format.0).chain(servers).collect();
             let all = all.join(", ");
             ParseError::whole(text, format!("not a format of logs; write one of {all}"))
@@ -35,6 +54,6 @@ impl FromStr for Format {
 
 /// The plural nouns for the events of logs, such as `requests` or `failed logins`, sorted.
 pub fn nouns() -> impl Iterator<Item = &'static str> {
-    let nouns: BTreeSet<&str> = FORMATS.iter().flat_map(|row| row.nouns).copied().collect();
+    let nouns: BTreeSet<&str> = WORDS.iter().flat_map(|words| words.nouns).copied().collect();
     nouns.into_iter()
 }
