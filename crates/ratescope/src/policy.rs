@@ -28,9 +28,10 @@
 //! assert_eq!(["ann"; 3].map(|user| mail(user).is_allowed()), [true; 3]);
 //! // Ann has used up her own limit, and three of the four that this address may send.
 //! let [ann, bob, eve] = ["ann", "bob", "eve"].map(mail);
-//! assert_eq!(ann.to_string(), "refused: level 4, limit 3");
+//! assert_eq!(ann.to_string(), "refused by policy: level 4, limit 3");
 //! assert!(bob.is_allowed());
-//! assert_eq!(store.policy().limits()[eve.by].to_string(), "gcra 4/1m burst 4 per ip");
+//! let by = eve.decided_by().map(|by| by.limit.to_string());
+//! assert_eq!(by.as_deref(), Some("gcra 4/1m burst 4 per ip"));
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 //!

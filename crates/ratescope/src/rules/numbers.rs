@@ -12,12 +12,13 @@ use std::sync::Arc;
 /// decide in place of those of the rules.
 ///
 /// ```
-/// use ratescope::rules::{Details, Intent, MemoryStore, Numbers, Part, Store};
+/// use ratescope::limit::any::AnyLimiter;
+/// use ratescope::rules::{Details, MemoryStore, Numbers, Part};
 /// use ratescope::{Event, Policy, Time};
 ///
 /// let policy: Policy = "gcra 2/1h per user as calls".parse()?;
 /// let store = MemoryStore::new(policy, 100_000);
-/// let five = "gcra 5/1h".parse()?;
+/// let five: AnyLimiter = "gcra 5/1h".parse()?;
 /// let large = Numbers::new(&store.rules(), |name| (name == "calls").then(|| five.clone()))?;
 ///
 /// let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
