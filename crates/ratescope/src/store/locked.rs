@@ -45,10 +45,12 @@ impl<'a> Locked<'a> {
     /// Locks these keys, and then finds their states. Taking a lock waits for all earlier reads, so with a search
     /// between two locks the processor would wait for the memory of one key after the other.
     pub(crate) fn new(mut keys: Few<Key<'a>>) -> Self {
-        let mut order: Few<usize> = (0..keys.len()).collect();
-        // The limits of rules are mostly in the order in which they were made.
-        if !keys.is_sorted_by_key(Key::order) {
-            order.sort_unstable_by_key(|i| keys[*i].order());
+        // The limits of rules are mostly in the order in which they were made, so nearly all are inserted at the end.
+        let mut order: Few<usize> = Few::with_capacity(keys.len());
+        for i in 0..keys.len() {
+            let own = keys[i].order();
+            let place = order.partition_point(|other| keys[*other].order() <= own);
+            order.insert(place, i);
         }
         let mut shards = Few::new();
         let mut latest = None;
