@@ -207,11 +207,7 @@ impl Plan {
         for ask in &mut asks {
             ask.cost = ask.cost.abs();
         }
-        let can_undo = |ask: &Ask| {
-            let planned = self.rules.plan().get(ask.at);
-            planned.is_some_and(|planned| planned.limit.limiter.can_undo())
-        };
-        if is_back && !asks.iter().all(can_undo) {
+        if is_back && !self.rules.can_undo_all(&asks) {
             asks.clear();
         }
         (asks, if is_back { Does::GiveBack(event.time) } else { Does::Charge })

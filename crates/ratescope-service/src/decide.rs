@@ -272,7 +272,8 @@ impl<C: Clock> Service<C> {
                 let planned = rules.plan().get(ask.at);
                 planned.is_some_and(|it| matches!(it.limit.limiter, AnyLimiter::SlidingLog(_)))
             };
-            if !rules.can_undo(&event) || rules.ask(&event, None).iter().any(is_log) {
+            let asks = rules.ask(&event, None);
+            if !rules.can_undo_all(&asks) || asks.iter().any(is_log) {
                 return Err(NoAnswer::no_refund());
             }
         }

@@ -105,7 +105,7 @@ struct Questions<'a> {
 
 /// One of the events.
 struct Question {
-    /// Its questions in the list of all.
+    /// Its range in [`Questions::asks`].
     asks: Range<usize>,
     /// Its numbers, for the rules in force.
     numbers: Option<Numbers>,
@@ -245,8 +245,8 @@ impl<'a> Questions<'a> {
     /// Counts more or less of an event that was counted at `at`.
     fn settle(&mut self, p: usize, at: Time, now: Time) {
         let own = self.each[p].asks.clone();
-        let can = |a: usize| self.asks[a].cost >= 0.0 || self.limiter(a).decides().can_undo();
-        if !own.clone().all(can) {
+        let backs = self.asks[own.clone()].iter().filter(|ask| ask.cost < 0.0);
+        if !self.generation.rules.can_undo_all(backs) {
             return;
         }
         for a in own {

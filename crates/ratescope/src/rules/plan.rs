@@ -188,7 +188,13 @@ impl Rules {
     /// True if all limits that apply to an event can take back what they counted: buckets and windows can. Such limits
     /// count no event that they refuse.
     pub fn can_undo(&self, event: &Event<'_>) -> bool {
-        self.ask(event, None).iter().all(|ask| self.plan.limits[ask.at].limit.limiter.can_undo())
+        self.can_undo_all(&self.ask(event, None))
+    }
+
+    /// True if all of these limits can take back what they counted.
+    #[doc(hidden)]
+    pub fn can_undo_all<'a>(&self, asks: impl IntoIterator<Item = &'a Ask>) -> bool {
+        asks.into_iter().all(|ask| self.plan.limits[ask.at].limit.limiter.can_undo())
     }
 }
 
