@@ -51,11 +51,13 @@ impl Program {
             .unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let scheme = if args.contains(&"--tls-cert") { "https://" } else { "http://" };
         let at = |name: &str| {
             let rest = line.split(name).nth(1).unwrap_or_else(|| panic!("{name} in {line:?}"));
-            rest.split([',', '\n']).next().unwrap().parse().unwrap()
+            let at = rest.split([',', '\n']).next().unwrap();
+            at.trim_start_matches(scheme).parse().unwrap()
         };
-        let (grpc, http, admin) = (at("gRPC at "), at("HTTP at http://"), at("admin at http://"));
+        let (grpc, http, admin) = (at("gRPC at "), at("HTTP at "), at("admin at http://"));
         Program { running: Running(child), grpc, http, admin, _folder: None }
     }
 }

@@ -5,8 +5,6 @@ use super::requests::{descriptor, request};
 use super::server::Server;
 use super::shell::Folder;
 use ratescope_service::{Code, RateLimitDescriptor, RateLimitOverride, Unit};
-use std::io::Read;
-use std::process::Command;
 
 const RULES: &str = "
 domain: web
@@ -15,15 +13,6 @@ descriptors:
 - {key: client, limit: gcra 3/1h}
 - {key: hash(mail), limit: gcra 9/1h}
 ";
-
-/// The log of a program, which ends, and first writes what is still to be written.
-fn logged(mut program: Program) -> String {
-    let pid = program.running.0.id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-    let mut text = String::new();
-    program.running.0.stderr.take().unwrap().read_to_string(&mut text).unwrap();
-    text
-}
 
 /// Two processes with one secret share what they count, and neither their logs nor Redis have the value: of a field
 /// named as a header with credentials, of another that is taken from one, of one that is marked, and of a limit that a
@@ -55,7 +44,7 @@ async fn neither_logs_nor_redis_have_them() {
     let hash = "7181c6bc3f43901d838dbb972bda9128";
     let keys = server.command(&["KEYS", "*"]);
     assert_eq!(keys.matches(hash).count(), 5, "{keys}");
-    let logs = programs.map(logged);
+    let logs = programs.map(Program::ended);
     assert!(logs[1].contains(&format!("client=#{hash}")), "{logs:?}");
     for text in [&keys, &logs[0], &logs[1]] {
         assert!(!text.contains("5ecret"), "{text}");
@@ -80,7 +69,7 @@ fn a_secret_that_is_missing_is_told() {
         (&plain, away.to_vec(), false),
         (&rules, Vec::new(), false),
     ] {
-        let text = logged(Program::start(rules, &args));
+        let text = Program::start(rules, &args).ended();
         assert_eq!(text.contains("give the same --key-secret-file"), is_told, "{args:?}: {text}");
     }
 }

@@ -1,14 +1,13 @@
 //! TLS on the ports of gRPC and HTTP: with and without certificates of clients, and with new files.
 
-use super::program::{Channel, get};
+use super::program::{Channel, Program, get};
 use super::requests::{RULES, descriptor, request};
-use super::shell::{Folder, Running, command};
+use super::shell::{Folder, command};
 use ratescope_service::Code;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -25,41 +24,20 @@ fn fixture(name: &str) -> PathBuf {
 
 /// A program that serves by TLS with copies of the files of the fixtures.
 struct Secured {
-    running: Running,
+    program: Program,
     folder: Folder,
-    grpc: SocketAddr,
-    http: SocketAddr,
-    admin: SocketAddr,
 }
 
 impl Secured {
     fn start(more: &[&str]) -> Self {
         let folder = Folder::new("tls");
         let rules = folder.write("rules.yaml", RULES);
-        for name in ["server.pem", "server.key"] {
+        let [certificate, key] = ["server.pem", "server.key"].map(|name| {
             fs::copy(fixture(name), folder.path(name)).unwrap();
-        }
-        let free = "127.0.0.1:0";
-        let mut child = command(&["run", "--grpc", free, "--http", free, "--admin", free])
-            .args(["--notice", "0s", "--watch", "10ms", "--tls-cert"])
-            .arg(folder.path("server.pem"))
-            .arg("--tls-key")
-            .arg(folder.path("server.key"))
-            .args(more)
-            .arg(rules)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let at = |name: &str| {
-            let rest = line.split(name).nth(1).unwrap_or_else(|| panic!("{name} in {line:?}"));
-            rest.split([',', '\n']).next().unwrap().parse().unwrap()
-        };
-        let (grpc, http, admin) = (at("gRPC at "), at("HTTP at https://"), at("admin at http://"));
-        Secured { running: Running(child), folder, grpc, http, admin }
+            folder.path(name).to_str().unwrap().to_owned()
+        });
+        let tls = ["--watch", "10ms", "--tls-cert", &certificate, "--tls-key", &key];
+        Secured { program: Program::start(&rules, &[&tls[..], more].concat()), folder }
     }
 }
 
@@ -100,7 +78,7 @@ async fn check(at: SocketAddr, client: bool) -> std::io::Result<String> {
 
 #[tokio::test]
 async fn both_ports_are_served() {
-    let program = Secured::start(&[]);
+    let Secured { program, folder: _folder } = Secured::start(&[]);
     assert_eq!(check(program.http, false).await.unwrap(), "200");
     let stream = connect(program.grpc, "h2", false).await.unwrap();
     let mut channel = Channel::over(stream, program.grpc).await;
@@ -122,7 +100,8 @@ async fn both_ports_are_served() {
 #[tokio::test]
 async fn clients_may_have_to_have_a_certificate() {
     let ca = fixture("ca.pem");
-    let program = Secured::start(&["--tls-client-ca", ca.to_str().unwrap()]);
+    let Secured { program, folder: _folder } =
+        Secured::start(&["--tls-client-ca", ca.to_str().unwrap()]);
     assert_eq!(check(program.http, true).await.unwrap(), "200");
     assert!(check(program.http, false).await.is_err());
     let stream = connect(program.grpc, "h2", true).await.unwrap();
@@ -141,26 +120,23 @@ async fn shown(at: SocketAddr) -> CertificateDer<'static> {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_new_certificate_is_taken_when_it_is_whole() {
-    let program = Secured::start(&[]);
+    let Secured { program, folder } = Secured::start(&[]);
     let [first, other] = ["server.pem", "other.pem"]
         .map(|name| CertificateDer::from_pem_file(fixture(name)).unwrap());
     assert_eq!(shown(program.http).await, first);
     let stream = connect(program.grpc, "h2", false).await.unwrap();
     let mut before = Channel::over(stream, program.grpc).await;
     // The certificate without its key.
-    fs::copy(fixture("other.pem"), program.folder.path("server.pem")).unwrap();
+    fs::copy(fixture("other.pem"), folder.path("server.pem")).unwrap();
     let said = "yellow: the files of TLS are wrong, and the old certificate stays in force\n";
     while !get(program.admin, "/readyz", "").1.contains(said) {}
     assert_eq!(shown(program.http).await, first);
-    fs::copy(fixture("other.key"), program.folder.path("server.key")).unwrap();
+    fs::copy(fixture("other.key"), folder.path("server.key")).unwrap();
     while !get(program.admin, "/readyz", "").1.contains("\ngreen") {}
     assert_eq!(shown(program.http).await, other);
     let ann = request(vec![descriptor(&[("user", "ann")])]);
     assert_eq!(before.should_rate_limit(&ann).await.unwrap().overall_code(), Code::Ok);
-    program.running.signal("TERM");
-    let Secured { running: mut ends, .. } = program;
-    let mut log = String::new();
-    ends.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+    let log = program.ended();
     assert!(log.contains("the old certificate stays in force: "), "{log}");
     assert!(log.contains("the new certificate is in force"), "{log}");
 }
