@@ -109,7 +109,7 @@ struct Level {
     only: Only,
     /// The line of the `limit_req_dry_run` in force.
     dry: Option<usize>,
-    /// Those that Tengine lets pass.
+    /// The addresses or the variable of Tengine's `limit_req_whitelist`.
     exempt: Option<String>,
     /// The line of a `return` of the server, and the conditions of others.
     answered: Earlier,

@@ -27,11 +27,11 @@ pub enum Test {
     Any(Vec<Test>),
     /// Not this.
     Not(Box<Test>),
-    /// A field, by its name in a log, and what its value is.
+    /// A field, by its name in a log, and the test of its value.
     Field(String, Is),
 }
 
-/// What the value of a field is.
+/// A test of the value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Is {
     /// Not empty.

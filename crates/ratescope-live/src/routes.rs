@@ -102,10 +102,10 @@ impl Routes {
         self.named_token("", token)
     }
 
-    /// The same with a name, by which [`who`](Self::who) tells its holder from those of other tokens.
+    /// Requires a token, as [`token`](Self::token) does. [`who`](Self::who) returns its name.
     ///
     /// # Errors
-    /// As for [`token`](Self::token).
+    /// If the token has fewer than 16 characters.
     pub fn named_token(mut self, name: &str, token: &str) -> Result<Self, BadNumber> {
         let length = token.chars().count();
         if length < SHORTEST {

@@ -1,4 +1,4 @@
-//! Whether decisions can be made and counted.
+//! The health of the service: whether it decides and counts.
 //!
 //! Green: by the rules of all files, and counted in the store. Yellow: decisions are made, but by earlier rules, without
 //! the store, or without rules. Red: a file has no rules in force.

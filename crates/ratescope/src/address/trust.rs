@@ -34,7 +34,7 @@ const MOST_V6: u64 = 1 << 44;
 const REMARKED_V4: u64 = 1 << 16;
 const REMARKED_V6: u64 = 1 << 32;
 
-/// What is wrong with such networks, and what is right.
+/// The end of each error: the reason and the remedy.
 const INSTEAD: &str = "a client there would choose the address that it is counted by, so name only the networks of your \
                        proxies, or count the proxies: behind two, the client is the second address from the right";
 

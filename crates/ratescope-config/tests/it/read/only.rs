@@ -115,7 +115,7 @@ fn conditions_of_haproxy() {
     assert_eq!(of("{ path /v2 }"), ok(&["/v2"]));
     assert_eq!(of("{ path -i -m beg /V2 }"), ok(&["/v2"]));
     assert_eq!(of("{ path_reg ^/[a-z]+/x$ }"), ok(&["/api/x"]));
-    // Whom a file leaves out is said, and counted.
+    // A list in a file that was not given is told.
     assert_eq!(of("!listed"), ok(&["/api/x", "/v2", "/"]));
     assert_eq!(of("listed"), Err("no log tells when listed holds".to_owned()));
 }

@@ -1,4 +1,4 @@
-//! What a server refuses, the reader refuses; the servers that are installed are asked.
+//! The reader refuses each configuration that its server refuses. Servers that are installed are asked.
 
 use super::error;
 use crate::files::Folder;
