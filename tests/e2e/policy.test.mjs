@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
-import { click as clickLanes, compare, opened, quiet } from './compare.mjs';
+import { click as clickLanes, compare, opened, quiet, scenario } from './compare.mjs';
 import { pageTest } from './harness.mjs';
 import { root } from './launch.mjs';
 import { click, press, settle, show, type } from './scope.mjs';
@@ -65,7 +65,7 @@ const views = {
       await type(page, 'add', 'exim leaky');
       await press(page, '#add-lane');
       await type(page, 'limit', '20/1m');
-      await page.locator('#scenarios a').first().click();
+      await scenario(page, 'A burst at the window’s edge');
     },
   },
 };
