@@ -1,6 +1,8 @@
 // The edges of the page: before it is loaded, when it can't be, and what browsers ask of it.
 
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { setTimeout } from 'node:timers/promises';
 import { pageTest } from './harness.mjs';
 import { compare, quiet, tall } from './compare.mjs';
 import { drag } from './pointer.mjs';
@@ -37,21 +39,47 @@ for (const path of ['/', '/compare.html']) {
   });
 }
 
-pageTest('nothing shifts while it loads', { viewport: { width: 390, height: 844 } }, async ({ page, open }) => {
-  await page.addInitScript(() => {
-    globalThis.shift = 0;
-    new PerformanceObserver((list) => {
-      for (const entry of list.getEntries()) if (!entry.hadRecentInput) globalThis.shift += entry.value;
-    }).observe({ type: 'layout-shift', buffered: true });
+// Passes on what the server at `origin` sends, but pauses within each page, at a part of its length that can be set.
+async function slowly(origin) {
+  const server = createServer(async (request, response) => {
+    const answer = await fetch(origin + request.url);
+    const body = Buffer.from(await answer.arrayBuffer());
+    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') });
+    if (answer.headers.get('content-type').startsWith('text/html')) {
+      response.write(body.subarray(0, Math.floor(body.length * server.part)));
+      await setTimeout(300);
+      response.end(body.subarray(Math.floor(body.length * server.part)));
+    } else response.end(body);
   });
-  for (const path of ['/', '/compare.html']) {
-    await open(path);
-    await loaded(page);
-    await settle(page);
-    const shift = await page.evaluate(() => globalThis.shift);
-    assert(shift < 0.02, `${path}: ${shift}`);
-  }
-});
+  await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+  return server;
+}
+
+for (const viewport of [{ width: 390, height: 844 }, { width: 844, height: 390 }]) {
+  pageTest(`nothing shifts while it loads, however slowly, at ${viewport.width}`, { viewport, allow: [/another origin/] }, async ({ page, origin }) => {
+    await page.addInitScript(() => {
+      globalThis.shift = 0;
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) if (!entry.hadRecentInput) globalThis.shift += entry.value;
+      }).observe({ type: 'layout-shift', buffered: true });
+    });
+    const server = await slowly(origin);
+    try {
+      for (const path of ['/', '/compare.html']) {
+        for (server.part of [0.2, 0.4, 0.6]) {
+          await page.goto(`http://127.0.0.1:${server.address().port}${path}`);
+          await loaded(page);
+          await settle(page);
+          const shift = await page.evaluate(() => globalThis.shift);
+          assert(shift < 0.02, `${path}, with a pause after ${server.part} of it: ${shift}`);
+        }
+      }
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  });
+}
 
 pageTest('the skip link goes to the settings', async ({ page, open }) => {
   for (const path of ['/', '/compare.html']) {
