@@ -199,9 +199,10 @@ pub use yaml::LONGEST;
 
 use crate::policy::{KeySecret, Limit, Per};
 use error::At;
-use matching::Level;
+use matching::Matcher;
 use settings::RuleSettings;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// The rules of a file, or of [code](Rules::new).
 #[derive(Clone, Debug)]
@@ -212,9 +213,8 @@ pub struct Rules {
     rules: Vec<Rule>,
     /// The index of the rule for all events.
     always: Option<usize>,
-    top: Level,
-    /// True if any rule replaces another.
-    replaces: bool,
+    /// Finds the other rules.
+    matcher: Option<Arc<dyn Matcher>>,
     /// The fields that any of the rules marks as secret.
     secret_fields: HashSet<String>,
     key_secret: KeySecret,
@@ -253,8 +253,7 @@ impl Rules {
             domain,
             rules,
             always: None,
-            top: Level::default(),
-            replaces: false,
+            matcher: None,
             secret_fields,
             key_secret: KeySecret::EMPTY,
             plan: plan::Plan::default(),

@@ -1,13 +1,14 @@
 //! Rules while they are read from a file or made in code, with the checks that both have in common.
 
 use super::error::{At, MOST, Mistake};
-use super::matching::Level;
+use super::matching::{Descriptors, Level, Matcher};
 use super::reader::{TreeReader, meant};
 use super::settings::RuleSettings;
 use super::value::Step;
 use super::{Rule, Rules, RulesError};
 use crate::policy::{FIELDS, Per, escaped};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// The most bytes of the keys and values on the path to a rule, which make its name.
 const LONGEST_PATH: usize = 4096;
@@ -82,7 +83,9 @@ impl Draft {
         }
         let Draft { rules, replacing, always } = self;
         let rules = Rules::of(name.to_owned(), domain.to_owned(), rules);
-        reader.finish(name, Some(Rules { always, top, replaces: !replacing.is_empty(), ..rules }))
+        let matcher = Descriptors { top, replaces: !replacing.is_empty() };
+        let matcher: Option<Arc<dyn Matcher>> = Some(Arc::new(matcher));
+        reader.finish(name, Some(Rules { always, matcher, ..rules }))
     }
 
     /// Checks that replaced rules exist, and that no rules replace each other.

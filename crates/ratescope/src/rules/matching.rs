@@ -4,12 +4,64 @@ use super::value::Value;
 use super::wildcards::Wildcards;
 use super::{Rule, Rules};
 use crate::address::Index;
-use crate::event::{Descriptor, Fields};
+use crate::event::Fields;
+use core::fmt;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
 /// The indices of the rules that match an event, mostly few.
 pub(super) type Found = SmallVec<[usize; 8]>;
+
+/// Finds the rules that have descriptors. A policy is one rule for all events and needs no matcher, so the linker leaves
+/// the only implementation out of a program that reads no rule files, such as the page: it saves 18 kB there.
+pub(super) trait Matcher: fmt::Debug + Send + Sync {
+    /// Adds the rules whose descriptors match an event with these fields.
+    fn find(&self, fields: &dyn Fields, found: &mut Found);
+
+    /// Sorts the rules that were found by their place in the file, and drops those that others replace.
+    fn arrange(&self, rules: &[Rule], found: &mut Found);
+
+    /// True if any rule replaces another.
+    fn has_replacements(&self) -> bool;
+}
+
+/// All descriptors of a file.
+#[derive(Debug)]
+pub(super) struct Descriptors {
+    pub(super) top: Level,
+    /// True if any rule replaces another.
+    pub(super) replaces: bool,
+}
+
+impl Matcher for Descriptors {
+    fn has_replacements(&self) -> bool {
+        self.replaces
+    }
+
+    fn find(&self, fields: &dyn Fields, found: &mut Found) {
+        match fields.descriptor() {
+            None => drop(self.top.find(fields, found)),
+            Some(own) => found.extend(self.top.listed(own.entries)),
+        }
+    }
+
+    fn arrange(&self, rules: &[Rule], found: &mut Found) {
+        found.sort_unstable();
+        if !self.replaces {
+            return;
+        }
+        let label = |place: &usize| rules.get(*place).and_then(Rule::label);
+        let mut labels: Vec<&str> = found.iter().filter_map(label).collect();
+        labels.sort_unstable();
+        let all = found.iter().filter_map(|place| rules.get(*place));
+        let names = all.flat_map(Rule::replaces).map(String::as_str);
+        let mut replaced: Vec<&str> =
+            names.filter(|name| labels.binary_search(name).is_ok()).collect();
+        replaced.sort_unstable();
+        found
+            .retain(|place| label(place).is_none_or(|name| replaced.binary_search(&name).is_err()));
+    }
+}
 
 /// The descriptors of one list, by their keys.
 #[derive(Clone, Debug, Default)]
@@ -124,7 +176,7 @@ impl Group {
 impl Rules {
     /// True if any rule replaces another.
     pub fn has_replacements(&self) -> bool {
-        self.replaces
+        self.matcher.as_ref().is_some_and(|matcher| matcher.has_replacements())
     }
 
     /// True if there is a rule for all events.
@@ -142,35 +194,14 @@ impl Rules {
 
     /// Finds the indices of the matching rules, sorted.
     pub(super) fn find(&self, fields: &dyn Fields, found: &mut Found) {
-        match fields.descriptor() {
-            None => {
-                self.top.find(fields, found);
-                found.extend(self.always);
-            }
-            Some(Descriptor { entries, is_first }) => {
-                found.extend(self.top.listed(entries));
-                found.extend(self.always.filter(|_| is_first));
-            }
+        if let Some(matcher) = &self.matcher {
+            matcher.find(fields, found);
         }
-        if found.len() > 1 {
-            found.sort_unstable();
+        // A rule for all events applies once to a request, not to each of its descriptors.
+        let is_whole = fields.descriptor().is_none_or(|own| own.is_first);
+        found.extend(self.always.filter(|_| is_whole));
+        if let Some(matcher) = self.matcher.as_ref().filter(|_| found.len() > 1) {
+            matcher.arrange(&self.rules, found);
         }
-        if self.replaces {
-            self.drop_replaced(found);
-        }
-    }
-
-    /// Drops the rules that others replace.
-    fn drop_replaced(&self, found: &mut Found) {
-        let label = |place: &usize| self.rules.get(*place).and_then(Rule::label);
-        let mut labels: Vec<&str> = found.iter().filter_map(label).collect();
-        labels.sort_unstable();
-        let all = found.iter().filter_map(|place| self.rules.get(*place));
-        let names = all.flat_map(Rule::replaces).map(String::as_str);
-        let mut replaced: Vec<&str> =
-            names.filter(|name| labels.binary_search(name).is_ok()).collect();
-        replaced.sort_unstable();
-        found
-            .retain(|place| label(place).is_none_or(|name| replaced.binary_search(&name).is_err()));
     }
 }
