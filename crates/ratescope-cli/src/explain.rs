@@ -84,7 +84,7 @@ fn print(rules: &Rules, args: &Args, out: &mut impl Write) -> io::Result<()> {
             let key = if key.is_empty() { "all together" } else { &key };
             writeln!(out, "   {limit}: counts for {key}")?;
         }
-        if let [_, ..] = rule.stretched() {
+        if let [_, ..] = rule.relaxed() {
             writeln!(out, "   throttle: {}", rule.throttle())?;
         }
     }

@@ -301,9 +301,9 @@ impl<C: Clock> Service<C> {
             domain.headers.took(asked.until(now));
         }
         let plain: SmallVec<[Part<'_>; 2]> = parts.iter().map(|(_, part)| *part).collect();
-        let told = Part::told(&plain, &answers, DETAILS);
-        for (((domain, event), decision), told) in events.iter().zip(&answers).zip(told) {
-            if told {
+        let decided = Part::decided(&plain, &answers, DETAILS);
+        for (((domain, event), decision), is_decided) in events.iter().zip(&answers).zip(decided) {
+            if is_decided {
                 domain.headers.record(event, decision, now);
             }
         }

@@ -28,8 +28,8 @@ pub(super) async fn decide(asked: &[Asked<'_>], details: Details) -> Vec<Decisio
         .iter()
         .zip(&decisions)
         .all(|((_, part), decision)| part.intent.is_settle() || passes(decision, details));
-    let told = Part::told(&parts, &decisions, details);
-    for i in (0..asked.len()).filter(|i| told[*i]) {
+    let decided = Part::decided(&parts, &decisions, details);
+    for i in (0..asked.len()).filter(|i| decided[*i]) {
         let (domain, part) = asked[i];
         decisions[i] = one(domain, part, details).await;
         if all_pass && !passes(&decisions[i], details) {

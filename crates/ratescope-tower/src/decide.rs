@@ -6,7 +6,7 @@ use super::meters::{Meters, RequestOutcome};
 use super::own::{Combinations, Own};
 use super::passed::Passed;
 use super::prepared::Prepared;
-use super::queue::{Queue, Seat};
+use super::queue::{Queue, QueueSlot};
 use super::refusal::{Answer, Refused};
 use super::report::{self, LogSampler};
 use super::ticket::Ticket;
@@ -41,8 +41,8 @@ pub(super) struct Shared<S, A, C> {
 /// The next step of a request.
 pub(super) enum Next<B> {
     Call(Passed),
-    /// It passes after the wait, and has a seat in the queue until then.
-    Wait(Box<(Span, Seat, Passed)>),
+    /// It passes after the wait, and has a slot in the queue until then.
+    Wait(Box<(Span, QueueSlot, Passed)>),
     Refuse(Box<Response<B>>),
 }
 
@@ -54,9 +54,9 @@ struct Asked<'a> {
     usual: &'a Arc<Prepared>,
     /// The numbers of the request's own.
     own: Option<Arc<Own>>,
-    /// The seat, if the request may have to wait. `None` while the queue is full, or while the client has its share of the
-    /// seats.
-    seat: Option<Seat>,
+    /// The slot, if the request may have to wait. `None` while the queue is full, or while the client has its share of the
+    /// slots.
+    slot: Option<QueueSlot>,
 }
 
 impl Asked<'_> {
@@ -115,7 +115,7 @@ impl<S, A, C> Shared<S, A, C> {
         let quotas = headers.want_quotas() || *inserts_decision;
         let mut details = Details::default().with_retry();
         details.quotas = quotas;
-        details.longest = asked.seat.is_none().then_some(Span::ZERO);
+        details.longest = asked.slot.is_none().then_some(Span::ZERO);
         details
     }
 
@@ -181,7 +181,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         self.judge(asked, &decision)
     }
 
-    /// Makes a request ready for the store: its event, the numbers of its own, and its seat. Otherwise returns the
+    /// Makes a request ready for the store: its event, the numbers of its own, and its slot. Otherwise returns the
     /// refusal, as it lacks a field.
     #[inline]
     fn ask<'a, B>(
@@ -198,9 +198,9 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         }
         let event = Event { time: self.clock.now(), cost: self.cost(head), fields };
         let own = self.own(head, usual);
-        let mut asked = Asked { head, event, usual, own, seat: None };
+        let mut asked = Asked { head, event, usual, own, slot: None };
         let keys = asked.prepared().delaying(&event, &self.queue);
-        asked.seat = keys.and_then(|keys| self.queue.reserve(keys));
+        asked.slot = keys.and_then(|keys| self.queue.reserve(keys));
         Ok(asked)
     }
 
@@ -220,7 +220,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         A: Answer<B>,
     {
         let meters = self.meters();
-        let seat = asked.seat.take();
+        let slot = asked.slot.take();
         let made;
         let prepared = if asked.prepared().is_for(decision.rules()) {
             asked.prepared()
@@ -239,20 +239,20 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         prepared.note_keyless(&asked.event, decision, self.name());
         meters.count_keys(asked.event.time, || self.store.memory());
         self.settings.outages.note(decision.fault.as_ref(), self.name(), asked.event.time);
-        let seat = match (decision.wait(), seat) {
+        let slot = match (decision.wait(), slot) {
             (Some(Span::ZERO), _) => None,
-            (Some(wait), Some(seat)) => Some((wait, seat)),
+            (Some(wait), Some(slot)) => Some((wait, slot)),
             _ => return Next::Refuse(self.refuse(asked.head, &asked.event, prepared, decision)),
         };
         self.report_shadows(&asked.event, decision);
         let passed = self.passed(prepared, &asked.event, decision);
-        let Some((wait, mut seat)) = seat else {
+        let Some((wait, mut slot)) = slot else {
             meters.count(RequestOutcome::Allowed);
             return Next::Call(passed);
         };
-        seat.wait(meters.waiting());
+        slot.wait(meters.waiting());
         meters.count(RequestOutcome::Delayed);
-        Next::Wait(Box::new((wait, seat, passed)))
+        Next::Wait(Box::new((wait, slot, passed)))
     }
 
     /// Logs that a request passes which a shadow would have refused.

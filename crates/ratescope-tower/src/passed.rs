@@ -99,9 +99,9 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
             Next::Refuse(response) => return Err(response),
             Next::Call(passed) => passed,
             Next::Wait(waiting) => {
-                let (wait, seat, passed) = *waiting;
+                let (wait, slot, passed) = *waiting;
                 self.clock.sleep(wait).await;
-                drop(seat);
+                drop(slot);
                 passed
             }
         };

@@ -1,7 +1,7 @@
 //! The queue of requests that a leaky bucket delays.
 //!
-//! A request takes its seat before the store is asked about it, and gives it up if it need not wait. So
-//! no request is refused for lack of a seat after it was counted.
+//! A request takes its slot before the store is asked about it, and gives it up if it need not wait. So
+//! no request is refused for lack of a slot after it was counted.
 
 use core::hash::BuildHasher;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -11,13 +11,13 @@ use std::collections::HashMap;
 use std::hash::RandomState;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The seats, and who has taken them.
+/// The slots, and who has taken them.
 pub(super) struct Queue {
-    seats: usize,
-    /// The most seats of one key.
+    slots: usize,
+    /// The most slots of one key.
     of_one_key: usize,
     taken: Mutex<Taken>,
-    /// The number of seats whose requests wait; the store is still being asked about the others.
+    /// The number of slots whose requests wait; the store is still being asked about the others.
     waiting: AtomicUsize,
     hasher: RandomState,
 }
@@ -25,7 +25,7 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct Taken {
     all: usize,
-    /// The number of seats of each key, by its hash.
+    /// The number of slots of each key, by its hash.
     by_key: HashMap<u64, usize>,
 }
 
@@ -33,9 +33,9 @@ struct Taken {
 pub(super) type KeyHashes = SmallVec<[u64; 2]>;
 
 impl Queue {
-    pub(super) fn new(seats: usize, of_one_key: usize) -> Self {
+    pub(super) fn new(slots: usize, of_one_key: usize) -> Self {
         Queue {
-            seats,
+            slots,
             of_one_key,
             taken: Mutex::default(),
             waiting: AtomicUsize::new(0),
@@ -53,12 +53,12 @@ impl Queue {
         self.hasher.hash_one(key)
     }
 
-    /// Takes a seat for a request with these keys, if there is one and none of the keys has its share.
-    pub(super) fn reserve(self: &Arc<Self>, keys: KeyHashes) -> Option<Seat> {
+    /// Takes a slot for a request with these keys, if there is one and none of the keys has its share.
+    pub(super) fn reserve(self: &Arc<Self>, keys: KeyHashes) -> Option<QueueSlot> {
         let mut taken = self.taken();
         let has_its_share =
-            |key| taken.by_key.get(key).is_some_and(|&seats| seats >= self.of_one_key);
-        if taken.all >= self.seats || keys.iter().any(has_its_share) {
+            |key| taken.by_key.get(key).is_some_and(|&slots| slots >= self.of_one_key);
+        if taken.all >= self.slots || keys.iter().any(has_its_share) {
             return None;
         }
         taken.all += 1;
@@ -66,7 +66,7 @@ impl Queue {
             *taken.by_key.entry(*key).or_default() += 1;
         }
         drop(taken);
-        Some(Seat { queue: Arc::clone(self), keys, gauge: None })
+        Some(QueueSlot { queue: Arc::clone(self), keys, gauge: None })
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -75,14 +75,14 @@ impl Queue {
 }
 
 /// A place in the queue, which is freed on drop, together with the request.
-pub(super) struct Seat {
+pub(super) struct QueueSlot {
     queue: Arc<Queue>,
     keys: KeyHashes,
     /// The gauge of waiting requests, if this one waits.
     gauge: Option<Gauge>,
 }
 
-impl Seat {
+impl QueueSlot {
     /// Counts the request as waiting from now on.
     pub(super) fn wait(&mut self, gauge: &Gauge) {
         self.queue.waiting.fetch_add(1, Ordering::Relaxed);
@@ -91,7 +91,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         if let Some(gauge) = &self.gauge {
             self.queue.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -100,9 +100,9 @@ impl Drop for Seat {
         let mut taken = self.queue.taken();
         taken.all -= 1;
         for key in &self.keys {
-            if let Some(seats) = taken.by_key.get_mut(key) {
-                *seats -= 1;
-                if *seats == 0 {
+            if let Some(slots) = taken.by_key.get_mut(key) {
+                *slots -= 1;
+                if *slots == 0 {
                     taken.by_key.remove(key);
                 }
             }

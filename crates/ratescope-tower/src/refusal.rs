@@ -94,7 +94,7 @@ impl<'a> Refused<'a> {
         is_unavailable(self.decision)
     }
 
-    /// True if it was refused because the queue is full, or because the client has its share of the seats.
+    /// True if it was refused because the queue is full, or because the client has its share of the slots.
     pub fn is_queue_full(&self) -> bool {
         self.unidentified.is_none() && self.decision.is_allowed()
     }

@@ -282,7 +282,7 @@ impl Rules {
         let is_secret = |field: &str| self.secret_fields.contains(field);
         for Rule { name, path, settings, .. } in &mut self.rules {
             path.iter_mut().for_each(|step| step.secret |= is_secret(&step.key));
-            for limit in settings.limits.iter_mut().chain(&mut settings.stretched) {
+            for limit in settings.limits.iter_mut().chain(&mut settings.relaxed) {
                 limit.per = core::mem::take(&mut limit.per).hashing(is_secret, &secret);
             }
             *name = draft::name(&self.domain, path);
@@ -320,7 +320,7 @@ impl Rules {
     pub fn refuse(&self, problem: impl Fn(&Limit) -> Option<String>) -> Result<(), RulesError> {
         let mut mistakes = Vec::new();
         for rule in &self.rules {
-            for limit in rule.limits().iter().chain(rule.stretched()) {
+            for limit in rule.limits().iter().chain(rule.relaxed()) {
                 if let Some(problem) = problem(limit) {
                     mistakes.push(Mistake::new(rule.limits_at, &limit.to_string(), problem));
                 }
@@ -430,9 +430,9 @@ impl Rule {
         &self.settings.limits
     }
 
-    /// The relaxed limits; empty if the rule is never stretched.
-    pub fn stretched(&self) -> &[Limit] {
-        &self.settings.stretched
+    /// The relaxed limits; empty if the rule is never relaxed.
+    pub fn relaxed(&self) -> &[Limit] {
+        &self.settings.relaxed
     }
 
     /// How strictly the limits are enforced.

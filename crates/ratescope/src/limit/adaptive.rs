@@ -47,7 +47,7 @@
 //! * **A cost of the floor or more:** passes only while the habit keeps the limit above it. A refused
 //!   event may therefore pass a little later, but not once the habit has sunk.
 
-use super::algorithm::{Algorithm, Stretch, Unstretched};
+use super::algorithm::{Algorithm, NotRelaxed, Relax};
 use super::amount::limit;
 use super::any::AnyLimiter;
 use super::by_hour::{ByHour, Day};
@@ -66,9 +66,9 @@ use crate::text::{BadNumber, number};
 use crate::time::{Span, Time};
 use core::fmt;
 
-/// Why an adaptive limiter cannot be stretched.
-pub(super) const FINDS_ITS_LIMIT: Unstretched =
-    Unstretched::Fixed("an adaptive limiter finds its limit itself");
+/// Why an adaptive limiter cannot be relaxed.
+pub(super) const FINDS_ITS_LIMIT: NotRelaxed =
+    NotRelaxed::Fixed("an adaptive limiter finds its limit itself");
 
 /// The adaptive limit: each sender is held to a multiple of its own habit.
 ///
@@ -354,7 +354,7 @@ impl Algorithm for Adaptive {
         Rate::new(self.floor, self.smoothed.decay).ok()
     }
 
-    fn stretched(&self, _by: Stretch) -> Result<Self, Unstretched> {
+    fn relaxed(&self, _by: Relax) -> Result<Self, NotRelaxed> {
         Err(FINDS_ITS_LIMIT)
     }
 

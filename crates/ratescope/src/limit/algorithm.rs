@@ -35,8 +35,8 @@ pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
         self.quota().map_or(remaining, |quota| remaining.min(quota.count()))
     }
 
-    /// See [`AnyLimiter::stretched`].
-    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched>;
+    /// See [`AnyLimiter::relaxed`].
+    fn relaxed(&self, by: Relax) -> Result<Self, NotRelaxed>;
 
     /// See [`AnyLimiter::delays`].
     fn delays(&self) -> bool {
@@ -98,11 +98,11 @@ pub(super) fn fill(size: f64, rate: Rate) -> Option<Rate> {
     Rate::new(size, time).ok()
 }
 
-/// How far limits are stretched, in percent: 100 leaves them as they are.
+/// How far limits are relaxed, in percent: 100 leaves them as they are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stretch(pub(super) f64);
+pub(super) struct Relax(pub(super) f64);
 
-impl Stretch {
+impl Relax {
     pub(super) fn count(self, count: f64) -> f64 {
         // Multiplies first, so that 110 % of 100 is exactly 110.
         count * self.0 / 100.0
@@ -113,36 +113,36 @@ impl Stretch {
     }
 }
 
-/// Why a limiter cannot be stretched.
+/// Why a limiter cannot be relaxed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Unstretched {
+pub enum NotRelaxed {
     /// It has no number to multiply; this says why.
     Fixed(&'static str),
     /// A number gets out of range.
     Number(BadNumber),
 }
 
-impl From<BadNumber> for Unstretched {
+impl From<BadNumber> for NotRelaxed {
     fn from(error: BadNumber) -> Self {
-        Unstretched::Number(error)
+        NotRelaxed::Number(error)
     }
 }
 
-impl fmt::Display for Unstretched {
+impl fmt::Display for NotRelaxed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unstretched::Fixed(why) => write!(f, "{why}, so it cannot be stretched"),
-            Unstretched::Number(error) => write!(f, "when stretched, {error}"),
+            NotRelaxed::Fixed(why) => write!(f, "{why}, so it cannot be relaxed"),
+            NotRelaxed::Number(error) => write!(f, "when relaxed, {error}"),
         }
     }
 }
 
-impl core::error::Error for Unstretched {
+impl core::error::Error for NotRelaxed {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            Unstretched::Number(error) => Some(error),
-            Unstretched::Fixed(_) => None,
+            NotRelaxed::Number(error) => Some(error),
+            NotRelaxed::Fixed(_) => None,
         }
     }
 }

@@ -22,11 +22,11 @@
 //!
 #![doc = include_str!("forms.md")]
 
-pub use super::algorithm::Unstretched;
+pub use super::algorithm::NotRelaxed;
 use alloc::boxed::Box;
 
 use super::Limiter;
-use super::algorithm::{Algorithm, Stretch};
+use super::algorithm::{Algorithm, Relax};
 use super::in_f64::InF64;
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::text::{self, Form, Given, Unreadable};
@@ -214,8 +214,8 @@ impl AnyLimiter {
     ///
     /// # Errors
     /// When a number gets out of range, or the limiter has no number to multiply.
-    pub fn stretched(&self, percent: f64) -> Result<Self, Unstretched> {
-        Ok(each!(self, |l| l.stretched(Stretch(percent))?.into()))
+    pub fn relaxed(&self, percent: f64) -> Result<Self, NotRelaxed> {
+        Ok(each!(self, |l| l.relaxed(Relax(percent))?.into()))
     }
 
     /// True if it may let an event pass after a wait, instead of at once.

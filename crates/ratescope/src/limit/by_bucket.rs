@@ -148,7 +148,7 @@ macro_rules! limit_by_bucket {
                 $waits
             }
 
-            fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+            fn relaxed(&self, by: Relax) -> Result<Self, NotRelaxed> {
                 Ok($limiter::new(by.rate(self.0.rate)?, by.count(self.0.size))?)
             }
 
@@ -194,7 +194,7 @@ pub(super) use limit_by_bucket;
 
 // The names in the macro. A file that calls it imports all of them from here.
 pub(super) use super::Limiter;
-pub(super) use super::algorithm::{Algorithm, Stretch, Unstretched, fill};
+pub(super) use super::algorithm::{Algorithm, NotRelaxed, Relax, fill};
 pub(super) use super::any::AnyLimiter;
 pub(super) use super::bucket::Filled;
 pub(super) use super::in_f64::InF64;

@@ -30,7 +30,7 @@
 //! total <= (limit/λ + w) (1 + λ s)
 //! ```
 
-use super::algorithm::{Algorithm, Stretch, Unstretched, fill, kept};
+use super::algorithm::{Algorithm, NotRelaxed, Relax, fill, kept};
 use super::any::AnyLimiter;
 use super::in_f64::{InF64, Lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
@@ -222,7 +222,7 @@ impl Algorithm for Earrrl {
         if self.is_within(*state, now) { libm::floor(room).max(0.0) + 1.0 } else { 0.0 }
     }
 
-    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+    fn relaxed(&self, by: Relax) -> Result<Self, NotRelaxed> {
         Ok(Earrrl::new(by.rate(self.limit)?, self.estimator.half_life)?)
     }
 

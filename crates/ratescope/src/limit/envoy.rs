@@ -42,7 +42,7 @@
 //!   the last 20 buckets of a wildcard descriptor, unless `max_dynamic_descriptors` says more.
 
 use super::Limiter;
-use super::algorithm::{Algorithm, Stretch, Unstretched, fill, kept};
+use super::algorithm::{Algorithm, NotRelaxed, Relax, fill, kept};
 use super::amount::amount;
 use super::any::AnyLimiter;
 use super::in_f64::{InF64, Lua};
@@ -272,7 +272,7 @@ impl Algorithm for Envoy {
         fill(self.size(), self.fill)
     }
 
-    fn stretched(&self, _by: Stretch) -> Result<Self, Unstretched> {
+    fn relaxed(&self, _by: Relax) -> Result<Self, NotRelaxed> {
         Err(FIXED)
     }
 

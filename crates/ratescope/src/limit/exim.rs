@@ -54,7 +54,7 @@
 //! total <= m + (m + w/2) s
 //! ```
 
-use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
+use super::algorithm::{Algorithm, NotRelaxed, Relax, kept};
 use super::any::AnyLimiter;
 use super::in_f64::{InF64, Lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
@@ -327,7 +327,7 @@ impl Algorithm for Exim {
         (!self.measures_only()).then_some(self.limit)
     }
 
-    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+    fn relaxed(&self, by: Relax) -> Result<Self, NotRelaxed> {
         Ok(Exim { limit: by.rate(self.limit)?, ..*self })
     }
 

@@ -42,7 +42,7 @@
 //! * **Not imitated:** fail2ban drops old counts every five seconds, so a count may last up to five seconds longer. It
 //!   reads a log some time after the event, and its bans take effect then. There is no `bantime.increment` here.
 
-use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
+use super::algorithm::{Algorithm, NotRelaxed, Relax, kept};
 use super::any::AnyLimiter;
 use super::in_f64::{self, InF64, Lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
@@ -245,7 +245,7 @@ impl Algorithm for Fail2ban {
         Some(self.limit)
     }
 
-    fn stretched(&self, _by: Stretch) -> Result<Self, Unstretched> {
+    fn relaxed(&self, _by: Relax) -> Result<Self, NotRelaxed> {
         Err(FIXED)
     }
 

@@ -25,7 +25,7 @@
 //!   further back shows that the clock was set back, and the count moves to its window.
 
 use super::Limiter;
-use super::algorithm::{Algorithm, Stretch, Unstretched};
+use super::algorithm::{Algorithm, NotRelaxed, Relax};
 use super::amount::{amount, events, touched, window};
 use super::any::AnyLimiter;
 use super::in_f64::{self, InF64, Lua};
@@ -200,7 +200,7 @@ impl Algorithm for FixedWindow {
         Some(self.limit)
     }
 
-    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+    fn relaxed(&self, by: Relax) -> Result<Self, NotRelaxed> {
         Ok(FixedWindow::new(by.rate(self.limit)?)?)
     }
 

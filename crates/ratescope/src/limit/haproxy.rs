@@ -46,7 +46,7 @@
 //! * **Not imitated:** HAProxy's clock has 32 bits and wraps around after 49.7 days. Its counts wrap
 //!   around at 2^32; here they stay at 2^32 - 1.
 
-use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
+use super::algorithm::{Algorithm, NotRelaxed, Relax, kept};
 use super::amount::touched;
 use super::any::AnyLimiter;
 use super::in_f64::{self, InF64, Lua};
@@ -295,7 +295,7 @@ impl Algorithm for Haproxy {
         Some(self.limit)
     }
 
-    fn stretched(&self, _by: Stretch) -> Result<Self, Unstretched> {
+    fn relaxed(&self, _by: Relax) -> Result<Self, NotRelaxed> {
         Err(FIXED)
     }
 

@@ -36,7 +36,7 @@
 //!   a minute and whose excess has drained. The next event of such a key counts as its first, so it
 //!   may pass one event too early.
 
-use super::algorithm::{Algorithm, Stretch, Unstretched, fill};
+use super::algorithm::{Algorithm, NotRelaxed, Relax, fill};
 use super::amount::amount;
 use super::any::AnyLimiter;
 use super::in_f64::{self, InF64, Lua};
@@ -325,7 +325,7 @@ impl Algorithm for Nginx {
         matches!(self.delay, Delay::Beyond(first) if first < self.burst)
     }
 
-    fn stretched(&self, _by: Stretch) -> Result<Self, Unstretched> {
+    fn relaxed(&self, _by: Relax) -> Result<Self, NotRelaxed> {
         Err(FIXED)
     }
 

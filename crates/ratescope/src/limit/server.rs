@@ -1,15 +1,15 @@
 //! Checks of whole numbers and milliseconds, shared by the limiters of real servers.
 
 use super::amount::amount;
-use super::any::Unstretched;
+use super::any::NotRelaxed;
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::ops::RangeInclusive;
 
-/// The reason why the limiter of a server is never stretched.
-pub(super) const FIXED: Unstretched =
-    Unstretched::Fixed("a server's limiter is as that server has it");
+/// The reason why the limiter of a server is never relaxed.
+pub(super) const FIXED: NotRelaxed =
+    NotRelaxed::Fixed("a server's limiter is as that server has it");
 
 /// The highest count of a limit. A counter of 32 bits holds it.
 const HIGHEST: u64 = 1_000_000_000;

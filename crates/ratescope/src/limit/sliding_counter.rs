@@ -35,7 +35,7 @@
 //! * **Time runs backwards:** an event from before the last one counts at the time of the last one. An event more than
 //!   a period earlier shows that the clock was set back, and the level moves to its time.
 
-use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
+use super::algorithm::{Algorithm, NotRelaxed, Relax, kept};
 use super::amount::{amount, events, to_f64, touched, window};
 use super::any::AnyLimiter;
 use super::in_f64::{self, InF64, Lua};
@@ -295,7 +295,7 @@ impl Algorithm for SlidingCounter {
         Some(self.limit)
     }
 
-    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+    fn relaxed(&self, by: Relax) -> Result<Self, NotRelaxed> {
         Ok(SlidingCounter::new(by.rate(self.limit)?)?)
     }
 

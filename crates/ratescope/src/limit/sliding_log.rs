@@ -22,7 +22,7 @@
 //! later time. This may refuse for longer, and never lets more through.
 
 use super::Limiter;
-use super::algorithm::{Algorithm, Stretch, Unstretched};
+use super::algorithm::{Algorithm, NotRelaxed, Relax};
 use super::amount::window;
 use super::any::AnyLimiter;
 use super::history::{Blocks, Window, by_window, limit_by_window};
@@ -118,7 +118,7 @@ impl Algorithm for SlidingLog {
         Ok(SlidingLog::new(given.rate()?)?.into())
     }
 
-    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+    fn relaxed(&self, by: Relax) -> Result<Self, NotRelaxed> {
         Ok(SlidingLog::new(by.rate(self.limit)?)?)
     }
 

@@ -23,7 +23,7 @@
 //! The level is the count of the window including the event; the limit is the count of the rate.
 
 use super::Limiter;
-use super::algorithm::{Algorithm, Stretch, Unstretched};
+use super::algorithm::{Algorithm, NotRelaxed, Relax};
 use super::amount::window;
 use super::any::AnyLimiter;
 use super::history::{Window, by_window, limit_by_window};
@@ -129,7 +129,7 @@ impl Algorithm for SlidingWindow {
         Ok(SlidingWindow::new(rate, precision)?.into())
     }
 
-    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+    fn relaxed(&self, by: Relax) -> Result<Self, NotRelaxed> {
         Ok(SlidingWindow::new(by.rate(self.limit)?, self.precision)?)
     }
 

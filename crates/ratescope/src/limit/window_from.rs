@@ -23,7 +23,7 @@
 //!   shows that the clock was set back, and the count moves to its window, which with `from first` begins there.
 
 use super::Limiter;
-use super::algorithm::{Algorithm, Stretch, Unstretched};
+use super::algorithm::{Algorithm, NotRelaxed, Relax};
 use super::amount::{amount, events, touched, window};
 use super::any::AnyLimiter;
 use super::fixed_window::FixedWindow;
@@ -261,7 +261,7 @@ impl Algorithm for WindowFrom {
         Some(self.limit)
     }
 
-    fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
+    fn relaxed(&self, by: Relax) -> Result<Self, NotRelaxed> {
         Ok(WindowFrom::new(by.rate(self.limit)?, self.from)?)
     }
 

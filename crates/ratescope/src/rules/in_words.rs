@@ -94,7 +94,7 @@ impl Rule {
                 )?;
             }
         }
-        for limit in self.stretched() {
+        for limit in self.relaxed() {
             writeln!(f, "    then {limit}: {}", self.most(limit))?;
         }
         if let Some(cost) = self.cost() {

@@ -80,7 +80,7 @@ impl Numbers {
                 && planned.is_relaxed
             {
                 let wrong = |error| rules.wrong(format!("{name}: {limiter}: {error}"));
-                limiter = limiter.stretched(percent).map_err(wrong)?;
+                limiter = limiter.relaxed(percent).map_err(wrong)?;
             }
             limits.push(OwnLimit {
                 at,

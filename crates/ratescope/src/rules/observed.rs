@@ -46,7 +46,7 @@ impl<S: Store> Observed<S> {
 
     fn observe(&self, parts: &[Part<'_>], decisions: &[Decision], details: Details) {
         for ((part, decision), told) in
-            parts.iter().zip(decisions).zip(Part::told(parts, decisions, details))
+            parts.iter().zip(decisions).zip(Part::decided(parts, decisions, details))
         {
             if told {
                 self.observers.iter().for_each(|one| one.decided(part.event, decision));

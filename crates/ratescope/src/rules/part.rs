@@ -83,12 +83,12 @@ impl<'a> Part<'a> {
 
     /// For each part, whether it was counted or refused: a part that passes beside a refused one is neither.
     #[doc(hidden)]
-    pub fn told(parts: &[Self], decisions: &[Decision], details: Details) -> Vec<bool> {
+    pub fn decided(parts: &[Self], decisions: &[Decision], details: Details) -> Vec<bool> {
         let each = || parts.iter().zip(decisions);
         let all_pass = each().all(|(part, decision)| part.passes(decision, details));
-        let is_told = |(part, decision): (&Self, &Decision)| {
+        let is_decided = |(part, decision): (&Self, &Decision)| {
             part.intent.is_count() && (all_pass || !part.passes(decision, details))
         };
-        each().map(is_told).collect()
+        each().map(is_decided).collect()
     }
 }

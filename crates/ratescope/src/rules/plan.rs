@@ -84,7 +84,7 @@ impl Plan {
         for (r, (rule, names)) in rules.iter().zip(names).enumerate() {
             let begin = plan.limits.len();
             for (i, (limit, name)) in rule.limits().iter().zip(names).enumerate() {
-                let forms = [(Some(limit), false), (rule.stretched().get(i), true)];
+                let forms = [(Some(limit), false), (rule.relaxed().get(i), true)];
                 for (form, is_relaxed) in forms {
                     let Some(limit) = form.cloned() else { continue };
                     plan.limits.push(PlannedLimit {
@@ -142,7 +142,7 @@ impl Rules {
             let Some(rule) = self.rules().get(index) else { continue };
             let cost = rule.cost().unwrap_or(event.cost);
             let is_shadow = rule.is_shadow();
-            let is_relaxed = !rule.stretched().is_empty() && rule.throttle().is_stretched(load);
+            let is_relaxed = !rule.relaxed().is_empty() && rule.throttle().is_relaxed(load);
             for at in self.plan.of_rule(index) {
                 let mode = match (self.plan.limits[at].is_relaxed, is_relaxed, is_shadow) {
                     (form, now, false) if form == now => Mode::Firm,

@@ -47,7 +47,7 @@ impl MemoryStore {
 fn names(rules: &Rules) -> Vec<String> {
     let mut names = vec![String::new(); rules.plan().len()];
     for (r, rule) in rules.rules().iter().enumerate() {
-        for (limits, is_relaxed) in [(rule.limits(), false), (rule.stretched(), true)] {
+        for (limits, is_relaxed) in [(rule.limits(), false), (rule.relaxed(), true)] {
             let relaxed = if is_relaxed { " relaxed" } else { "" };
             let own = rules.plan_of(r).filter(|at| rules.plan()[*at].is_relaxed == is_relaxed);
             for (at, (limit, name)) in own.zip(limits.iter().zip(state_names(limits))) {

@@ -45,8 +45,8 @@ impl core::fmt::Display for OnStoreFailure {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RuleSettings {
     pub(super) limits: Vec<Limit>,
-    /// The relaxed limits; empty if they are never stretched.
-    pub(super) stretched: Vec<Limit>,
+    /// The relaxed limits; empty if they are never relaxed.
+    pub(super) relaxed: Vec<Limit>,
     pub(super) throttle: Throttle,
     pub(super) shadow: bool,
     pub(super) cost: Option<f64>,
@@ -79,7 +79,7 @@ impl RuleSettings {
         keys.into_iter().filter(|(is_set, _)| *is_set).map(|(_, key)| key)
     }
 
-    /// Stretches the limits, and finds what is wrong with settings that were each read.
+    /// Relaxes the limits, and finds what is wrong with settings that were each read.
     pub(super) fn finish(&mut self) -> Vec<(About, String)> {
         let mut wrong = Vec::new();
         if self.label.as_deref() == Some("") || self.replaces.iter().any(String::is_empty) {
@@ -102,8 +102,8 @@ impl RuleSettings {
             wrong.push((About::Throttle, problem.to_owned()));
         } else if let Some(percent) = self.throttle.percent() {
             for limit in &self.limits {
-                match limit.limiter.stretched(percent) {
-                    Ok(limiter) => self.stretched.push(Limit { limiter, ..limit.clone() }),
+                match limit.limiter.relaxed(percent) {
+                    Ok(limiter) => self.relaxed.push(Limit { limiter, ..limit.clone() }),
                     Err(error) => {
                         wrong.push((About::Throttle, format!("{}: {error}", limit.limiter)));
                     }

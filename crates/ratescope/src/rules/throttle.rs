@@ -66,7 +66,7 @@ impl Throttle {
     }
 
     /// True if a rule is relaxed at a load. An unknown load is not low.
-    pub(super) fn is_stretched(self, load: Option<Load>) -> bool {
+    pub(super) fn is_relaxed(self, load: Option<Load>) -> bool {
         match self {
             Throttle::Hard => false,
             Throttle::Soft { .. } => true,

@@ -90,7 +90,7 @@ async fn rules_decide_alike() {
     let settings = ["", "    shadow: true\n", "    throttle: soft 10%\n", "    cost: 1\n"];
     for number in 0..150 {
         let Some((limits, events)) = drawn(&mut runner) else { continue };
-        // Servers and habits can't be stretched, and a rule must let an event of cost 1 pass.
+        // Servers and habits can't be relaxed, and a rule must let an event of cost 1 pass.
         let plain = |limit: &String| {
             let admits = limit.parse::<ratescope::policy::Limit>().is_ok();
             admits && !limit.starts_with("adaptive") && !is_server(limit)

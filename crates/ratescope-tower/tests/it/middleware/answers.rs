@@ -113,7 +113,7 @@ descriptors:
     let clock = Hand::default();
     let mut service = limit(ruled(rules), &clock).layer(Inner::default());
     let response = send(&mut service, get("/", "192.0.2.7"));
-    // A bucket that is filled in 20 s, and the stretched limit, which is in force. The shadow is not
+    // A bucket that is filled in 20 s, and the relaxed limit, which is in force. The shadow is not
     // told.
     let policies = ["web q=100 w=20", "web#2 q=1000 w=86400", "says \"h%C3%A9\" \\ q=6 w=60"];
     assert_eq!(items(&response, "ratelimit-policy"), policies);

@@ -43,7 +43,7 @@ descriptors:
         "ratescope_decisions_total{rule=\"web:method\",outcome=\"soft\"} 1",
         "ratescope_decisions_total{rule=\"web:path\",outcome=\"allowed\"} 1",
         "ratescope_decisions_total{rule=\"web:path\",outcome=\"shadow_refused\"} 4",
-        // One of each limit, and of the stretched one of the soft rule.
+        // One of each limit, and of the relaxed one of the soft rule.
         "ratescope_keys 4",
         "ratescope_requests_total{outcome=\"allowed\"} 3",
         "ratescope_requests_total{outcome=\"refused\"} 2",

@@ -74,7 +74,7 @@ async fn services_share_a_redis_and_go_on_without_it() {
     assert_eq!(status(other, "/open", "192.0.2.8").await, told(200, "2"));
 }
 
-/// When a hundred come at once, Redis has counted those that pass or have a seat, and no others.
+/// When a hundred come at once, Redis has counted those that pass or have a slot, and no others.
 #[tokio::test]
 async fn whoever_gets_no_seat_is_not_counted() {
     let Some(server) = Server::start(&[]) else { return };
@@ -98,7 +98,7 @@ async fn whoever_gets_no_seat_is_not_counted() {
         let decision = store.peek_async(&event, Details::default()).await;
         assert_eq!(decision.fault, None);
         let level = decision.decided_by().unwrap().outcome.level;
-        // Who waits for Redis may have a seat, and not be counted yet.
+        // Who waits for Redis may have a slot, and not be counted yet.
         let is_decided = sent.len() == layer.waiting();
         if is_decided && level == (passed + layer.waiting()) as f64 {
             break;

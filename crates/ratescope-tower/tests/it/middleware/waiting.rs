@@ -138,7 +138,7 @@ fn a_place_is_given_up_with_the_client() {
     assert_eq!(service.get_ref().seen.calls(), 1);
 }
 
-/// When a hundred come at once, only those that get a seat are counted, wherever the store is.
+/// When a hundred come at once, only those that get a slot are counted, wherever the store is.
 #[test]
 fn whoever_gets_no_seat_is_not_counted() {
     fn level<S: Store>(store: S, ruled: &MemoryStore) -> (usize, usize, usize, f64) {
@@ -170,7 +170,7 @@ fn whoever_gets_no_seat_is_not_counted() {
     assert_eq!(level(near.clone(), &near), (1, 5, 94, 6.0));
     let far = Far::new(RULES, 2);
     let ruled = far.ruled.clone();
-    // The first one holds a seat while the store is asked, and finds that it need not wait.
+    // The first one holds a slot while the store is asked, and finds that it need not wait.
     assert_eq!(level(far, &ruled), (1, 4, 95, 5.0));
 }
 

@@ -2,7 +2,7 @@
 
 use super::{ByHour, Habits};
 use crate::limit::adaptive::{Adaptive, FINDS_ITS_LIMIT};
-use crate::limit::algorithm::{Algorithm, Stretch, Unstretched};
+use crate::limit::algorithm::{Algorithm, NotRelaxed, Relax};
 use crate::limit::any::AnyLimiter;
 use crate::limit::in_f64::InF64;
 use crate::limit::kept::{Bytes, Content, KeptError, Kind, Shape};
@@ -29,7 +29,7 @@ impl Algorithm for ByHour {
         self.hourly.quota()
     }
 
-    fn stretched(&self, _by: Stretch) -> Result<Self, Unstretched> {
+    fn relaxed(&self, _by: Relax) -> Result<Self, NotRelaxed> {
         Err(FINDS_ITS_LIMIT)
     }
 

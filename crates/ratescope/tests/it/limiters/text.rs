@@ -247,8 +247,8 @@ fn a_rate_may_be_given_beside_the_text() {
 
 /// To half as much again: counts, bursts and queues, and no spans.
 #[test]
-fn limits_that_are_stretched() {
-    let stretched = |text: &str| text.parse::<AnyLimiter>().unwrap().stretched(150.0);
+fn limits_that_are_relaxed() {
+    let relaxed = |text: &str| text.parse::<AnyLimiter>().unwrap().relaxed(150.0);
     for [text, more] in rows(
         "
         exim 10/1m strict | exim 15/1m strict
@@ -262,14 +262,14 @@ fn limits_that_are_stretched() {
         sliding-log 10/1m | sliding-log 15/1m
         ",
     ) {
-        assert_eq!(stretched(text).unwrap().to_string(), more);
+        assert_eq!(relaxed(text).unwrap().to_string(), more);
     }
     for [text, why] in rows("
-        adaptive x3 decay 1m floor 5 | an adaptive limiter finds its limit itself, so it cannot be stretched
-        nginx 30/1m | a server's limiter is as that server has it, so it cannot be stretched
-        sliding-log 100000/1d | when stretched, the count of a rate cannot be 150000: it must be at most 100000
+        adaptive x3 decay 1m floor 5 | an adaptive limiter finds its limit itself, so it cannot be relaxed
+        nginx 30/1m | a server's limiter is as that server has it, so it cannot be relaxed
+        sliding-log 100000/1d | when relaxed, the count of a rate cannot be 150000: it must be at most 100000
         ") {
-        let error = stretched(text).unwrap_err();
+        let error = relaxed(text).unwrap_err();
         assert!(error.to_string().starts_with(why), "{error}");
         let cause = std::error::Error::source(&error).map(ToString::to_string);
         assert_eq!(cause.is_some(), text.starts_with("sliding-log"), "{error}");

@@ -295,7 +295,7 @@ fn the_keys_of_all_limits_are_counted() {
     }
 }
 
-/// Two limits for the same fields of a rule are of one key, and so is a stretched limit.
+/// Two limits for the same fields of a rule are of one key, and so is a relaxed limit.
 #[test]
 fn a_reset_counts_keys() {
     let ruled = ruled(

@@ -39,7 +39,7 @@ fn good_files_do_what_is_expected() {
     assert!(tests >= 30, "{tests} tests");
 }
 
-/// A test begins with empty states, also where the one before failed, and where a rule was stretched.
+/// A test begins with empty states, also where the one before failed, and where a rule was relaxed.
 #[test]
 fn tests_know_nothing_of_each_other() {
     let rules = "domain: d\ndescriptors:\n  - {key: user, limit: 1/1h, throttle: elastic up to 2x while load < 70%}\n";

@@ -245,9 +245,9 @@ fn equal_limits_do_not_share_a_store() {
     assert!(check_in_time(ruled, &[("ip", "b")]));
 }
 
-/// Two limits may become equal when they are stretched.
+/// Two limits may become equal when they are relaxed.
 #[test]
-fn limits_that_are_equal_when_stretched_do_not_share_a_store() {
+fn limits_that_are_equal_when_relaxed_do_not_share_a_store() {
     let file = |more: &str| {
         format!(
             "{{domain: d, descriptors: [{{key: ip, throttle: soft 10%,
@@ -255,7 +255,7 @@ fn limits_that_are_equal_when_stretched_do_not_share_a_store() {
         )
     };
     let ruled = ruled(&file(""));
-    let [a, b] = &ruled.rules().rules()[0].stretched().to_vec()[..] else { panic!() };
+    let [a, b] = &ruled.rules().rules()[0].relaxed().to_vec()[..] else { panic!() };
     assert_eq!(a, b);
     applied(&ruled, &file(", 9/1m"));
     assert!(check_in_time(ruled, &[("ip", "a")]));

@@ -290,7 +290,7 @@ fn who_is_refused_may_ask_for_the_time() {
     }
 }
 
-/// A shadow is not waited for, nor a limit in whose place the stretched one decides.
+/// A shadow is not waited for, nor a limit in whose place the relaxed one decides.
 #[test]
 fn only_what_can_refuse_is_waited_for() {
     for text in [

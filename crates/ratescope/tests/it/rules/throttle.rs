@@ -9,7 +9,7 @@ use ratescope::{BadNumber, Event, Limiter, Rate, Time};
 use std::error::Error;
 
 /// The limiter with every number that says how much, times 1.5. That is exact.
-fn stretched(limiter: &AnyLimiter) -> AnyLimiter {
+fn relaxed(limiter: &AnyLimiter) -> AnyLimiter {
     let mut words = limiter.to_string();
     let times = |text: &str| (text.parse::<f64>().unwrap() * 150.0 / 100.0).to_string();
     let rate: Rate = words.split(' ').nth(1).unwrap().parse().unwrap();
@@ -27,16 +27,16 @@ fn stretched(limiter: &AnyLimiter) -> AnyLimiter {
 }
 
 #[test]
-fn what_cannot_be_stretched_says_why() {
+fn what_cannot_be_relaxed_says_why() {
     let limiter = |text: &str| text.parse::<AnyLimiter>().unwrap();
-    let error = limiter("gcra 10/1s").stretched(1e300).unwrap_err();
+    let error = limiter("gcra 10/1s").relaxed(1e300).unwrap_err();
     let cause = error.source().unwrap();
     assert!(cause.is::<BadNumber>() && error.to_string().ends_with(&cause.to_string()), "{error}");
-    let error = limiter("nginx 30/1m").stretched(150.0).unwrap_err();
+    let error = limiter("nginx 30/1m").relaxed(150.0).unwrap_err();
     assert!(error.source().is_none(), "{error}");
 }
 
-/// Whether it can be stretched.
+/// Whether it can be relaxed.
 fn is_fixed(case: &random::Case) -> bool {
     let text = case.limiter.to_string();
     !text.starts_with("adaptive") && !random::is_server(&text) && case.count < 60_000.0
@@ -47,7 +47,7 @@ fn load(percent: f64) -> Option<Load> {
 }
 
 proptest! {
-    /// A soft rule decides as its stretched limiter alone, and says softly of what its own limiter
+    /// A soft rule decides as its relaxed limiter alone, and says softly of what its own limiter
     /// would have refused, which counts what passes within it.
     #[test]
     fn a_soft_rule(
@@ -56,9 +56,9 @@ proptest! {
     ) {
         let text = format!("domain: d\nlimit: {}\nthrottle: soft 50%", case.limiter);
         let ruled = ruled(&text);
-        let more = stretched(&case.limiter);
+        let more = relaxed(&case.limiter);
         let rules = ruled.rules();
-        prop_assert_eq!(&rules.rules()[0].stretched()[0].limiter, &more);
+        prop_assert_eq!(&rules.rules()[0].relaxed()[0].limiter, &more);
         let (mut own, mut soft) = (case.limiter.initial(), more.initial());
         for (time, cost) in case.events(&steps) {
             let decision = ruled.check(&Event { time, cost, fields: &() });
@@ -99,7 +99,7 @@ proptest! {
     ) {
         let throttle = "elastic up to 1.5x while load < 70%";
         let ruled = ruled(&format!("domain: d\nlimit: {}\nthrottle: {throttle}", case.limiter));
-        let more = stretched(&case.limiter);
+        let more = relaxed(&case.limiter);
         let (mut own, mut wide) = (case.limiter.initial(), more.initial());
         for ((time, cost), busy) in case.events(&steps).into_iter().zip(busy) {
             ruled.set_load(load(if busy { 70.0 } else { 69.0 }));
@@ -126,7 +126,7 @@ fn a_hundred_a_second_and_ten_percent() {
     assert_eq!(decisions[110].to_string(), "refused by d: level 111, limit 110");
 }
 
-/// Events that pass while the rule is stretched leave no debt, unless they are charged afterwards.
+/// Events that pass while the rule is relaxed leave no debt, unless they are charged afterwards.
 #[test]
 fn a_charge_is_owed_in_both_forms() {
     for (charged, wait) in [(false, 6.0), (true, 66.0)] {

@@ -205,7 +205,7 @@ descriptors:
     assert_eq!((passes(&restored), restored.len()), (0, old.len()));
     restored.set_load(Some(Load::from_percent(10.0).unwrap()));
     assert_eq!(passes(&restored), 0);
-    // Each stretched limit finds its own.
+    // Each relaxed limit finds its own.
     let two = text.replace("[gcra 9/1m, gcra 99/1h]", "gcra 3/1h, throttle: soft 100%");
     let old = MemoryStore::new(rules(&two), 100);
     let user = |ruled: &MemoryStore| {
