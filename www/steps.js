@@ -20,6 +20,9 @@ const runs = new Map(steps.map((step) => [step, link(step).hash.slice(1)]));
 /** The picture of lanes; the Scope is `page`. */
 let lanes;
 
+/** Screens too low for a picture that stays in sight: each step has room for it, and it goes to the step that is read. */
+const isLow = matchMedia("(width < 1200px) and (height < 500px)");
+
 /** The width and height of a picture on paper, in CSS pixels. */
 const PAPER = [680, 380];
 
@@ -47,15 +50,29 @@ function flag() {
   picture.flag(step.dataset.flags?.split(" ").map(Number) ?? []);
 }
 
+const isMathematics = (it) => it.matches("#mathematics ~ *");
+
+/** Puts the picture into the step that is read on a low screen, and else beside them all. */
+function place() {
+  const stage = document.querySelector(".stage");
+  const [parent, next] = isLow.matches ? [step, step.firstChild] : [document.querySelector(".tale"), $("line")];
+  if (stage.parentElement === parent) return;
+  const focused = stage.contains(document.activeElement) && document.activeElement;
+  parent.insertBefore(stage, next);
+  if (focused) focused.focus({ preventScroll: true });
+}
+
 /** Makes a step the one that is read. */
 function enter(it) {
   if (it === step) return;
   step?.classList.remove("read");
   step = it;
   step.classList.add("read");
-  $("place").textContent = `${step.dataset.n} of ${steps.length}`;
+  const part = steps.filter((it) => isMathematics(it) === isMathematics(step));
+  $("place").textContent = `${isMathematics(step) ? "Mathematics, " : ""}${part.indexOf(step) + 1} of ${part.length}`;
   $("title").textContent = step.querySelector("h2").firstChild.textContent.trim();
   for (const canvas of [graph, $("lanes")]) canvas.setAttribute("aria-describedby", `${step.id}-figure`);
+  place();
   $("before").disabled = step === steps[0];
   $("after").disabled = step === steps.at(-1);
   // With a delay, since browsers refuse to change the address too often.
@@ -154,6 +171,7 @@ function wire() {
       if (target.matches?.("a.open") && step.contains(target)) target.hash = picture.recording();
     }, { capture: true });
   }
+  on(isLow, "change", place);
   on(window, "beforeprint", print);
   for (const [target, type] of [[document, "scroll"], [window, "resize"]]) on(target, type, look, { passive: true });
   for (const type of ["scrollend", "wheel", "touchstart"]) on(document, type, () => { aim = undefined; }, { passive: true });

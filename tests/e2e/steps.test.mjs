@@ -6,7 +6,9 @@ import { pageTest } from './harness.mjs';
 import { allowed, sent } from './compare.mjs';
 import { events, hide, inks, loaded, noteTexts, prefer, resize, settle, started, stopClock, value, written } from './scope.mjs';
 
-const STEPS = ['event', 'limit', 'burst', 'edge', 'strict', 'bucket', 'blue', 'adaptive', 'yours', 'many', 'others', 'half-life', 'mend', 'slope'];
+const STEPS = ['event', 'limit', 'burst', 'edge', 'strict', 'bucket', 'blue', 'adaptive', 'yours',
+  'even', 'uneven', 'many', 'settles', 'others', 'half-life', 'impulse', 'crux', 'number', 'mend', 'slope'];
+const [STORY, MATHEMATICS] = [9, 11];
 
 // Opens the story at a step with its clock stopped.
 async function story(page, open, step = '') {
@@ -43,7 +45,7 @@ pageTest('one key a step, and each step is a run of the instrument', { reducedMo
         await reads(page, step);
       }
       const { place, lanes } = await now(page);
-      assert.equal(place, `${i + 1} of 14`);
+      assert.equal(place, i < STORY ? `${i + 1} of ${STORY}` : `Mathematics, ${i + 1 - STORY} of ${MATHEMATICS}`);
       // The picture that is shown has drawn something, and the link names it.
       assert((await written(page, lanes ? 'lanes' : 'graph')).length > 5, step);
       const link = await page.$eval(`#${step} .open`, (it) => it.pathname);
@@ -55,19 +57,19 @@ pageTest('one key a step, and each step is a run of the instrument', { reducedMo
     await page.keyboard.press('PageUp');
     await reads(page, 'mend');
     await page.keyboard.press('ArrowLeft');
-    await reads(page, 'half-life');
-    await page.locator('#lanes').focus();
+    await reads(page, 'number');
+    await page.locator('#graph').focus();
     await page.keyboard.press('PageUp');
-    await reads(page, 'others');
+    await reads(page, 'crux');
     await page.locator('#before').click();
-    await reads(page, 'many');
+    await reads(page, 'impulse');
     await page.locator('#after').click();
-    await reads(page, 'others');
+    await reads(page, 'crux');
   });
 
   await test('the address names the step, and so does the link beside its title', async () => {
     await page.clock.runFor(400);
-    assert.equal(await page.evaluate(() => location.hash), '#others');
+    assert.equal(await page.evaluate(() => location.hash), '#crux');
     for (const step of STEPS) assert.equal(await page.locator(`#${step} .here`).getAttribute('href'), `#${step}`);
   });
 });
@@ -156,6 +158,13 @@ pageTest('what the prose says is what the instrument does', { reducedMotion: 're
   await rate('event', 2, 1);
   await rate('event', 12, 0.37);
   await rate('event', 22, 0.14);
+  await rate('even', 10.0001, 6.3);
+  await rate('even', 40, 3.5);
+  await rate('uneven', 14.0001, 7.5);
+  await rate('uneven', 36.9999, 0.76);
+  await rate('uneven', 37.0001, 1.1);
+  await rate('settles', 50.0001, 16);
+  await rate('settles', 90.0001, 10);
   await rate('many', 10.0001, 6.3);
   await rate('many', 20.0001, 8.7);
   await rate('many', 30.0001, 9.5);
@@ -174,6 +183,24 @@ pageTest('what the prose says is what the instrument does', { reducedMotion: 're
   await at('others', 60);
   near(await value(page, 'mean-now'), 3.9);
   near(await value(page, 'rate'), 2.3);
+  for (const [before, after] of [[2.9999, 3.0001], [6.9999, 7.0001]]) {
+    await at('number', before);
+    const n = await value(page, 'recent-now');
+    await at('number', after);
+    near(await value(page, 'recent-now') - n, 1.00);
+  }
+  await at('number', 55.0001);
+  near(await value(page, 'recent-now') - await value(page, 'rate'), 0.5);
+  // What the lanes of the recent average read, per second.
+  for (const [step, seconds, ...said] of [
+    ['half-life', 20, 5], ['half-life', 69.9, 9.9], ['half-life', 79.9, 4.9],
+    ['impulse', 10.0001, 7], ['impulse', 19.9019, 3.5], ['impulse', 19.9021, 10.5],
+    ['crux', 15.0001, 7], ['crux', 189.9, 7], ['crux', 284.902, 7],
+  ]) {
+    await at(step, seconds);
+    const labels = (await written(page)).filter((text) => /^[\d.]+ of \d+$/.test(text));
+    near(Number.parseFloat(labels[0]), said[0]);
+  }
   await at('blue', 41.5);
   near(await value(page, 'smoothed'), 2.3);
   await at('blue', 120);
@@ -273,11 +300,19 @@ for (const viewport of [{ width: 1280, height: 800 }, { width: 1024, height: 768
 for (const [width, height] of [[667, 375], [720, 450], [844, 390], [932, 430], [1100, 500]]) {
   pageTest(`on a low screen the graph has the width of the page, at ${width} x ${height}`, { viewport: { width, height }, reducedMotion: 'reduce' }, async ({ page, open }) => {
     await story(page, open);
-    const { graph, wide } = await page.evaluate(() => {
-      const { scrollWidth, clientWidth } = document.documentElement;
-      return { graph: document.querySelector('#graph').clientWidth, wide: scrollWidth - clientWidth };
-    });
-    assert.deepEqual([graph > width - 60, wide], [true, 0], `${graph}`);
+    for (const step of ['event', 'burst', 'edge']) {
+      await page.evaluate((step) => { location.hash = step; }, step);
+      await page.waitForFunction((step) => document.querySelector('.step.read').id === step, step);
+      const { graph, wide, apart } = await page.evaluate(() => {
+        const { scrollWidth, clientWidth } = document.documentElement;
+        const [stage, title] = ['.stage', '.step.read h2'].map((it) => document.querySelector(it).getBoundingClientRect());
+        const canvas = document.querySelector('.screen canvas:not([hidden])');
+        return { graph: canvas.clientWidth, wide: scrollWidth - clientWidth, apart: title.top - stage.bottom };
+      });
+      assert.deepEqual([graph > width - 60, wide], [true, 0], `${graph}`);
+      // It is right above the step that is read.
+      if (height < 500) assert(apart >= 0 && apart < 40, `${step}: ${apart}`);
+    }
   });
 }
 
