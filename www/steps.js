@@ -69,7 +69,7 @@ function enter(it) {
   step = it;
   step.classList.add("read");
   const part = steps.filter((it) => isMathematics(it) === isMathematics(step));
-  $("place").textContent = `${isMathematics(step) ? "Mathematics, " : ""}${part.indexOf(step) + 1} of ${part.length}`;
+  $("place").textContent = `${isMathematics(step) ? "Maths " : ""}${part.indexOf(step) + 1} of ${part.length}`;
   $("title").textContent = step.querySelector("h2").firstChild.textContent.trim();
   for (const canvas of [graph, $("lanes")]) canvas.setAttribute("aria-describedby", `${step.id}-figure`);
   place();

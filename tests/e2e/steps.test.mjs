@@ -45,7 +45,7 @@ pageTest('one key a step, and each step is a run of the instrument', { reducedMo
         await reads(page, step);
       }
       const { place, lanes } = await now(page);
-      assert.equal(place, i < STORY ? `${i + 1} of ${STORY}` : `Mathematics, ${i + 1 - STORY} of ${MATHEMATICS}`);
+      assert.equal(place, i < STORY ? `${i + 1} of ${STORY}` : `Maths ${i + 1 - STORY} of ${MATHEMATICS}`);
       // The picture that is shown has drawn something, and the link names it.
       assert((await written(page, lanes ? 'lanes' : 'graph')).length > 5, step);
       const link = await page.$eval(`#${step} .open`, (it) => it.pathname);
@@ -143,6 +143,7 @@ pageTest('sentences are lit as the run passes their flags', async ({ page, open,
 });
 
 pageTest('what the prose says is what the instrument does', { reducedMotion: 'reduce' }, async ({ page, open, origin }) => {
+  await noteTexts(page);
   await story(page, open);
   const links = await page.$$eval('.step .open', (all) => all.map((it) => [it.closest('.step').id, it.getAttribute('href')]));
   const link = Object.fromEntries(links);
@@ -193,7 +194,7 @@ pageTest('what the prose says is what the instrument does', { reducedMotion: 're
   near(await value(page, 'recent-now') - await value(page, 'rate'), 0.5);
   // What the lanes of the recent average read, per second.
   for (const [step, seconds, ...said] of [
-    ['half-life', 20, 5], ['half-life', 69.9, 9.9], ['half-life', 79.9, 4.9],
+    ['half-life', 20, 5], ['half-life', 69.9, 9.8], ['half-life', 79.9, 4.9],
     ['impulse', 10.0001, 7], ['impulse', 19.9019, 3.5], ['impulse', 19.9021, 10.5],
     ['crux', 15.0001, 7], ['crux', 189.9, 7], ['crux', 284.902, 7],
   ]) {
