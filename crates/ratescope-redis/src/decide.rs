@@ -53,10 +53,12 @@ impl Request {
     /// In one call.
     async fn together(mut self, until: Instant) -> Result<Decided, Fault> {
         let Request { link, questions, op, details, clock, now } = &mut self;
-        let Some(call) = plan::call(questions, *op, *details, *clock, *now) else {
+        if questions.iter().all(|question| question.keys.is_empty()) {
             let replies = questions.iter().map(|_| Reply::nothing(*now)).collect();
             return Ok((self.questions, replies));
-        };
+        }
+        let too_large = || Fault::failed("the decision has more limits than a call can hold");
+        let call = plan::call(questions, *op, *details, *clock, *now).ok_or_else(too_large)?;
         let read = |bytes: &[u8]| reply::read(questions, &call, bytes);
         let replies = link.run(&call, until, read).await?;
         Ok((self.questions, replies))
@@ -132,7 +134,7 @@ impl Request {
             return Ok(decided);
         }
         parts.sort_by(|a, b| a.least_left.total_cmp(&b.least_left));
-        let mut counted: Vec<Decided> = Vec::new();
+        let mut counted: Vec<(&[usize], Vec<Reply>)> = Vec::new();
         for Looked { which, .. } in parts {
             let Some(part) = self.part(which, is_counted, self.op) else { continue };
             let part = match part.together(until).await {
@@ -143,17 +145,23 @@ impl Request {
                 }
             };
             let passes = self.passes(&part);
-            self.take(which, part.clone(), is_counted, &mut decided);
+            let replies = part.1.clone();
+            self.take(which, part, is_counted, &mut decided);
             if !passes {
                 self.take_back(counted, until).await;
                 return Ok(decided);
             }
-            counted.push(part);
+            counted.push((which, replies));
         }
         let is_settled = |does| matches!(does, Does::Charge | Does::GiveBack(_));
         for which in slots {
-            if let Some(part) = self.part(which, is_settled, self.op) {
-                self.take(which, part.together(until).await?, is_settled, &mut decided);
+            let Some(part) = self.part(which, is_settled, self.op) else { continue };
+            match part.together(until).await {
+                Ok(part) => self.take(which, part, is_settled, &mut decided),
+                Err(fault) => {
+                    self.take_back(counted, until).await;
+                    return Err(fault);
+                }
             }
         }
         Ok(decided)
@@ -187,11 +195,16 @@ impl Request {
         })
     }
 
-    /// Gives back what was counted, in those limits that can. This has a deadline of its own, for which nobody waits.
-    async fn take_back(&self, counted: Vec<Decided>, until: Instant) {
+    /// Gives back what was counted by these replies, in those limits that can. This has a deadline of its own, for which
+    /// nobody waits.
+    async fn take_back(&self, counted: Vec<(&[usize], Vec<Reply>)>, until: Instant) {
         let Request { clock, now, .. } = *self;
         let mut tasks = JoinSet::new();
-        for (mut questions, replies) in counted {
+        for (which, replies) in counted {
+            // As they were asked at first: each with its own cost, not with the sum at its key.
+            let own = which.iter().filter_map(|q| self.questions.get(*q));
+            let own = own.filter(|question| question.does == Does::Count);
+            let mut questions: Vec<Question> = own.cloned().collect();
             for (question, reply) in questions.iter_mut().zip(&replies) {
                 question.does = Does::GiveBack(reply.time);
                 // A shadow that refused has not counted the event.

@@ -6,7 +6,7 @@ use super::options::{Options, TimeSource};
 use super::script::{A_FEW, Limits, Purpose, Script};
 use core::hash::Hasher;
 use ratescope::event::Event;
-use ratescope::internal::{Ask, Mode};
+use ratescope::internal::{Ask, Mode, sum_of_costs};
 use ratescope::limit::Limiter;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::in_f64::InF64;
@@ -258,8 +258,8 @@ impl Question {
     }
 }
 
-/// The call for all of these questions; `None` if nothing is asked. A limit that two questions count at the same key is
-/// asked once, for the sum.
+/// The call for all of these questions, some of which have keys; `None` if it is too large to be written. A limit that two
+/// questions count at the same key is asked once, for the sum.
 pub(super) fn call(
     questions: &mut [Question],
     op: Op,
@@ -268,9 +268,6 @@ pub(super) fn call(
     now: Time,
 ) -> Option<Call> {
     let order = Order::of(questions)?;
-    if order.limits.is_empty() {
-        return None;
-    }
     let arguments = Arguments { questions, order: &order };
     let is_given = clock != TimeSource::Redis;
     let longest = details.longest;
@@ -331,7 +328,8 @@ impl Order {
                 let own = plan.items(group).iter().map(|item| begin + item.place);
                 for (place, first_place) in own.zip(first.places) {
                     let more = questions[q].asks.get(place)?.cost;
-                    questions[first.question].asks.get_mut(first_place)?.cost += more;
+                    let ask = questions[first.question].asks.get_mut(first_place)?;
+                    ask.cost = sum_of_costs(ask.cost, more);
                     order.places[q][place] = *order.places.get(first.question)?.get(first_place)?;
                 }
                 repeated = true;

@@ -31,8 +31,15 @@ pub(super) async fn decide(asked: &[Asked<'_>], details: Details) -> Vec<Decisio
     let decided = Part::decided(&parts, &decisions, details);
     for i in (0..asked.len()).filter(|i| decided[*i]) {
         let (domain, part) = asked[i];
-        decisions[i] = one(domain, part, details).await;
-        if all_pass && !passes(&decisions[i], details) {
+        let decision = one(domain, part, details).await;
+        let passes = passes(&decision, details);
+        if !all_pass && passes {
+            // It has room again by now. The request stays refused.
+            give_back(&asked[i..=i], &[decision]).await;
+            continue;
+        }
+        decisions[i] = decision;
+        if all_pass && !passes {
             give_back(&asked[..i], &decisions).await;
             all_pass = false;
             break;

@@ -70,6 +70,9 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimit<S, A, C> {
         A: Answer<B>,
     {
         let next = self.shared.decide_now(&Head::new(request));
+        if let Some(next) = &next {
+            self.shared.insert_extensions(request, next);
+        }
         self.shared.admit(request, next).await.map_err(|refusal| *refusal)
     }
 
@@ -82,6 +85,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimit<S, A, C> {
 
 impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
     /// Asks the store about a request, if the `next` step is not known yet, and waits until the request may be passed on.
+    /// If it is known, the [extensions](Self::insert_extensions) are inserted already.
     /// Otherwise returns the refusal.
     pub(super) async fn admit<Q, B>(
         self: &Arc<Self>,
@@ -93,29 +97,37 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
     {
         let next = match next {
             Some(next) => next,
-            None => self.decide(&Head::new(request)).await,
+            None => {
+                let next = self.decide(&Head::new(request)).await;
+                self.insert_extensions(request, &next);
+                next
+            }
         };
-        let passed = match next {
-            Next::Refuse(response) => return Err(response),
-            Next::Call(passed) => passed,
+        match next {
+            Next::Refuse(response) => Err(response),
+            Next::Call(passed) => Ok(passed),
             Next::Wait(waiting) => {
                 let (wait, slot, passed) = *waiting;
                 self.clock.sleep(wait).await;
                 drop(slot);
-                passed
+                Ok(passed)
             }
-        };
-        self.insert_extensions(request, &passed);
-        Ok(passed)
+        }
     }
 
-    /// Adds the decision and the reservation to the extensions of a request. The reservation of an outer layer, or of an
-    /// earlier check, is settled together with this one.
-    pub(super) fn insert_extensions<Q>(
+    /// Adds the decision and the reservation to the extensions of a request that passes. It does so as soon as the request
+    /// is counted, so that the reservation of a client who leaves the queue is given back. The reservation of an outer
+    /// layer, or of an earlier check, is settled together with this one.
+    pub(super) fn insert_extensions<Q, B>(
         self: &Arc<Self>,
         request: &mut Request<Q>,
-        passed: &Passed,
+        next: &Next<B>,
     ) {
+        let passed = match next {
+            Next::Refuse(_) => return,
+            Next::Call(passed) => passed,
+            Next::Wait(waiting) => &waiting.2,
+        };
         let Some(ticket) = &passed.ticket else { return };
         let extensions = request.extensions_mut();
         if self.settings.reserves {

@@ -42,7 +42,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///   lower, the difference is given back. A rule with a `cost` of its own, such as one for the number of requests,
 ///   keeps what it counted.
 /// * When the last clone is dropped without [`settle`](Self::settle), the request costs what was [added](Self::add). So
-///   a handler that fails before it adds anything, or never uses the reservation, gives all back. So put the layer
+///   a handler that fails before it adds anything, or never uses the reservation, gives all back, and so does a client
+///   who leaves the queue. Only a request that is dropped while the store is still being asked costs what it reserved,
+///   unless the answer comes at once, as from a store in memory. So put the layer
 ///   around the routes that reserve, with a second limit on the number of their requests, which also counts failed
 ///   ones.
 /// * Only what certainly still counts is given back, by the time at which the request was counted: see

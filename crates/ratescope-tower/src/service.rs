@@ -91,9 +91,12 @@ where
 
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let shared = &self.shared;
-        let state = match shared.decide_now(&Head::new(&request)) {
+        let next = shared.decide_now(&Head::new(&request));
+        if let Some(next) = &next {
+            shared.insert_extensions(&mut request, next);
+        }
+        let state = match next {
             Some(Next::Call(passed)) => {
-                shared.insert_extensions(&mut request, &passed);
                 let inner = self.inner.call(request);
                 match shared.charged(&passed) {
                     None => State::Called { inner, headers: passed.headers },

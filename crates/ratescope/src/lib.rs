@@ -198,7 +198,7 @@ pub use {
 pub mod internal {
     pub use crate::by_name;
     pub use crate::extremes::{larger, smaller};
-    pub use crate::limit::{amount::amount, bucket::lowest_terms, sealed::Sealed};
+    pub use crate::limit::{amount::amount, bucket::lowest_terms, sealed::Sealed, sum_of_costs};
     pub use crate::policy::key::escaped;
     pub use crate::text::names::named;
     pub use crate::text::number::{count, digits, number};

@@ -295,6 +295,14 @@ pub(crate) fn charged(cost: f64) -> Result<f64, BadNumber> {
     if cost >= 0.0 { Ok(smaller(cost, MAX_COST)) } else { Err(wrong) }
 }
 
+/// The cost of two events that count at one key. It is NaN, which no limiter lets pass, if either is no cost, so that
+/// none makes up for the other.
+#[inline]
+#[doc(hidden)]
+pub fn sum_of_costs(a: f64, b: f64) -> f64 {
+    if is_cost(a) && is_cost(b) { a + b } else { f64::NAN }
+}
+
 /// True for a cost that a limiter can count.
 #[inline(always)]
 pub(crate) fn is_cost(cost: f64) -> bool {

@@ -7,7 +7,7 @@ use super::plan::{Ask, Asked, Mode};
 use super::store::Decisions;
 use super::{Details, Fault, Intent, Load, Numbers, Part};
 use crate::event::Event;
-use crate::limit::Limiter;
+use crate::limit::{Limiter, sum_of_costs};
 use crate::outcome::{Outcome, Retry};
 use crate::policy;
 use crate::store::{Few, Key, Locked, Numbered};
@@ -172,7 +172,9 @@ impl<'a> Questions<'a> {
                 };
                 keys.push(known.unwrap_or(to_lock.len()));
                 match known.and_then(|key| first[key]) {
-                    Some(first) => asks[first].cost += asks[a].cost,
+                    Some(first) => {
+                        asks[first].cost = sum_of_costs(asks[first].cost, asks[a].cost);
+                    }
                     None => {
                         to_lock.push(key);
                         first.push(counts.then_some(a));
@@ -251,7 +253,7 @@ impl<'a> Questions<'a> {
         }
         for a in own {
             let ask = self.asks[a];
-            if !self.is_known(&ask) {
+            if ask.cost == 0.0 || !self.is_known(&ask) {
                 continue;
             }
             let cost = ask.cost * self.role.times();

@@ -269,6 +269,29 @@ impl Decision {
         quotas.min_by(|a, b| a.remaining.total_cmp(&b.remaining))
     }
 
+    /// True if the event, which passed by this decision, was counted in the limit `at` an index of the plan of `rules`.
+    /// These may have replaced those that were asked: then the limit is that of the same name and place in the file.
+    ///
+    /// A shadow that would have refused the event counted nothing in any of its limits; if it could refuse, the event
+    /// would have cost nothing. A limit as written that an event exceeds softly counted nothing, but its relaxed form did.
+    pub(super) fn has_counted(&self, rules: &Rules, at: usize) -> bool {
+        let Some(limit) = rules.plan().get(at) else { return false };
+        let own = rules.rules().get(limit.rule).map(Rule::name);
+        let asked = self.rules();
+        let is_of_rule = |one: &&PlacedOutcome| asked.rules().get(one.rule).map(Rule::name) == own;
+        let mut counted = false;
+        for one in self.outcomes.iter().filter(is_of_rule) {
+            if one.is_shadow && !one.outcome.is_allowed() {
+                return false;
+            }
+            let is_same =
+                asked.plan().get(one.at).is_some_and(|asked| asked.of_rule == limit.of_rule);
+            let is_marked = one.exceeds && !limit.is_relaxed;
+            counted |= is_same && !is_marked && one.source != StateSource::Unknown;
+        }
+        counted
+    }
+
     /// The outcomes with the places of their limits.
     #[doc(hidden)]
     pub fn placed_outcomes(&self) -> &[PlacedOutcome] {

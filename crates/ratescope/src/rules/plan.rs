@@ -29,6 +29,8 @@ pub(super) struct Plan {
 pub struct PlannedLimit {
     /// The index of its rule in [`Rules::rules`].
     pub rule: usize,
+    /// Its index among the [limits of its rule](Rule::limits).
+    pub of_rule: usize,
     /// The limit.
     pub limit: Limit,
     /// Its name, as clients see it in headers: see [`Rules::limit_names`].
@@ -89,6 +91,7 @@ impl Plan {
                     let Some(limit) = form.cloned() else { continue };
                     plan.limits.push(PlannedLimit {
                         rule: r,
+                        of_rule: i,
                         limit,
                         name: name.clone(),
                         is_relaxed,
@@ -155,10 +158,10 @@ impl Rules {
         }
     }
 
-    /// The limits in which an event is settled. `passed` is the decision by which it passed, if that is known. Then, and
-    /// for more cost than was counted, a rule with a cost of its own is not asked, and neither is a shadow that would
-    /// have refused the event: if the shadow could refuse, the event would have cost nothing. Otherwise the whole event
-    /// is given back, also in rules with a cost of their own.
+    /// The limits in which an event is settled: those that counted it, by the decision by which it `passed`. A rule with a
+    /// cost of its own keeps what it counted. Without the decision, more cost is counted by all other rules, and less
+    /// gives the whole event back, also in rules with a cost of their own. A limit that counted nothing beside another
+    /// limit of its rule that did is asked at cost 0.
     ///
     /// # Errors
     /// When the cost is not a number.
@@ -172,12 +175,17 @@ impl Rules {
         let is_back = event.cost < 0.0;
         let mut asked = self.ask(&Event { cost: size, ..*event }, load);
         if passed.is_some() || !is_back {
-            // By name, since a reload may have replaced the rules.
-            let refusals = passed.into_iter().flat_map(Decision::shadow_refusals);
-            let refusals: HashSet<&str> = refusals.map(|one| one.rule.name()).collect();
-            let refused_by = |rule: &Rule| rule.is_shadow() && refusals.contains(rule.name());
-            let counts = |rule: &Rule| rule.cost().is_none() && !refused_by(rule);
-            asked.retain(|ask| self.rules().get(ask.rule).is_none_or(counts));
+            asked.retain(|ask| self.rules().get(ask.rule).is_none_or(|rule| rule.cost().is_none()));
+        }
+        if let Some(passed) = passed {
+            for ask in &mut asked {
+                if !passed.has_counted(self, ask.at) {
+                    ask.cost = 0.0;
+                }
+            }
+            let counted: HashSet<usize> =
+                asked.iter().filter(|ask| ask.cost > 0.0).map(|ask| ask.rule).collect();
+            asked.retain(|ask| counted.contains(&ask.rule));
         }
         if is_back {
             asked.iter_mut().for_each(|ask| ask.cost = -ask.cost);

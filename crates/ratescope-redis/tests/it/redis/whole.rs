@@ -174,6 +174,55 @@ async fn on_a_cluster_little_is_left_of_what_is_refused() {
     assert!((passed as f64 - 0.1..=40.0).contains(&kept), "{passed} of {kept}");
 }
 
+/// Two parts of a request count at one key. Both are given back, each at its own cost, when another node refuses after all.
+#[tokio::test]
+async fn on_a_cluster_what_counts_twice_is_given_back_twice() {
+    let Some(cluster) = Cluster::of_masters(3) else { return };
+    let node = |key: &str| &cluster.nodes[cluster.master(&cluster.slot(key))];
+    let all = node("{user=all}");
+    let names = ["ann", "bob", "eve", "joe", "sue", "tim", "zoe"];
+    let is_elsewhere = |name: &&str| node(&format!("{{user={name}}}")).port != all.port;
+    let name = names.into_iter().find(is_elsewhere).unwrap();
+    let user = node(&format!("{{user={name}}}"));
+    // All have less room left than the user, so theirs are counted first.
+    let text = "domain: d\ndescriptors:\n- {key: user, value: all, limit: gcra 10/1h}\n- {key: user, value: NAME, limit: gcra 100/1h}\n";
+    let store = open(&cluster.url(), file(&text.replace("NAME", name)), patient("g:"));
+    let own = [("user", name)];
+    let fill = async |fields: &[(&str, &str)], cost| {
+        let answer = super::check(&store, Time::from_micros(1), cost, fields, Details::ALL).await;
+        assert!(answer.is_allowed() && answer.fault.is_none());
+    };
+    let level =
+        async |fields: &[(&str, &str)]| super::level(&super::looked(&store, fields).await).unwrap();
+    fill(&ALL, 7.0).await;
+    fill(&own, 1.0).await;
+    all.command(&["CLIENT", "PAUSE", "20000", "WRITE"]);
+    user.command(&["CONFIG", "RESETSTAT"]);
+    let asked = tokio::spawn({
+        let store = store.clone();
+        async move {
+            let fields = [("user", name)];
+            let of_all = Event { fields: &ALL, ..event(1.0) };
+            let of_user = Event { fields: &fields, ..event(1.0) };
+            let parts = [&of_all, &of_all, &of_user].map(Part::count);
+            store.decide(&parts, Details::ALL.at_once()).await
+        }
+    });
+    let begun = Instant::now();
+    while !user.info("commandstats").contains("cmdstat_evalsha:calls=1,") {
+        assert!(begun.elapsed() < PATIENCE, "it is looked at");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    fill(&own, 99.0).await;
+    all.command(&["CLIENT", "UNPAUSE"]);
+    let answers = asked.await.unwrap();
+    assert!(!answers.iter().all(|answer| answer.is_allowed()));
+    let begun = Instant::now();
+    while (level(&ALL).await - 7.0).abs() > 0.1 {
+        assert!(begun.elapsed() < PATIENCE, "{}", level(&ALL).await);
+    }
+}
+
 /// A limit that refused when all were looked at may have room again when it is told of the refusal. That is no decision.
 #[tokio::test]
 async fn what_was_refused_at_first_sight_stays_refused() {

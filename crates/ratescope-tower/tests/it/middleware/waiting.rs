@@ -118,6 +118,33 @@ fn no_queue_at_all() {
     assert_eq!([status(), status()], [200, 429]);
 }
 
+/// What a client has reserved in other limits is given back when it leaves the queue, also before it is polled.
+#[test]
+fn who_leaves_the_queue_gives_back_what_was_reserved() {
+    let clock = Hand::default();
+    let ruled = ruled(
+        "domain: web\nlimit: [leaky-bucket 10/1m queue 50 per ip, fixed-window 100/1d per all]\n",
+    );
+    let layer = limit(ruled.clone(), &clock).cost(|_| 10.0).reserve();
+    let mut service = layer.layer(Inner::default());
+    let left = || {
+        let event = Event { time: Time::ZERO, cost: 0.0, fields: &[("ip", "192.0.2.7")] };
+        let decision = ruled.peek(&event);
+        decision.outcomes().nth(1).unwrap().quota().unwrap().remaining
+    };
+    let event = Event { time: Time::ZERO, cost: 10.0, fields: &[("ip", "192.0.2.7")] };
+    assert!(ruled.check(&event).is_allowed());
+    for polled in [false, true] {
+        let mut request = spawn(call(&mut service, get("/", "192.0.2.7")));
+        if polled {
+            assert_pending!(request.poll());
+        }
+        assert_eq!((layer.waiting(), left()), (1, 80.0), "{polled}");
+        drop(request);
+        assert_eq!((layer.waiting(), left()), (0, 90.0), "{polled}");
+    }
+}
+
 /// A client that has gone leaves its place in the bucket, which is counted, but none in the queue.
 #[test]
 fn a_place_is_given_up_with_the_client() {

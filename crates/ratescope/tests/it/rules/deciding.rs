@@ -336,3 +336,64 @@ descriptors:
     ruled.settle(&event(1.0), Time::ZERO, None).unwrap();
     assert_eq!(levels(), [6.0, 3.0]);
 }
+
+/// What is settled by its decision: the limits that counted the event, and no others.
+mod settling {
+    use super::super::ruled;
+    use ratescope::rules::{Details, Load, MemoryStore, Part, Reloaded, Store};
+    use ratescope::{Event, Time};
+
+    fn event(cost: f64) -> Event<'static> {
+        Event { time: Time::ZERO, cost, fields: &[("user", "ann")] }
+    }
+
+    fn load(store: &MemoryStore, percent: f64) {
+        store.set_load(Some(Load::from_percent(percent).unwrap()));
+    }
+
+    /// Ten pass within the limit as written, and ten softly, which only the relaxed form has counted.
+    #[test]
+    fn a_soft_pass_gives_back_to_the_relaxed_limit_alone() {
+        let store =
+            ruled("domain: d\nlimit: gcra 10/1m\nthrottle: elastic up to 2x while load < 50%");
+        load(&store, 10.0);
+        assert!((0..10).all(|_| store.check(&event(1.0)).is_allowed()));
+        let soft = store.check(&event(10.0));
+        assert!(soft.is_soft() && !store.check(&event(1.0)).is_allowed());
+        store.settle(&event(-10.0), Time::ZERO, Some(&soft)).unwrap();
+        assert!(store.check(&event(10.0)).is_soft(), "the relaxed limit has room again");
+        load(&store, 90.0);
+        assert!(!store.check(&event(1.0)).is_allowed(), "the limit as written has none");
+    }
+
+    /// The event of before the reload was counted in the first limit only.
+    #[test]
+    fn a_limit_that_a_reload_adds_gets_nothing_back() {
+        let text = "domain: d\ndescriptors:\n- {key: user, limit: gcra 10/1m}\n";
+        let store = ruled(text);
+        let passed = store.check(&event(5.0));
+        let more = format!("{text}limit: gcra 8/1m\n");
+        let reloaded = store.reload("rules.yaml", &more, Time::ZERO);
+        assert!(matches!(reloaded, Reloaded::Applied(_)), "{reloaded:?}");
+        let other = Event { fields: &[("user", "eve")], ..event(8.0) };
+        assert!(store.check(&other).is_allowed());
+        store.settle(&event(-5.0), Time::ZERO, Some(&passed)).unwrap();
+        let left: Vec<f64> =
+            store.peek(&event(0.0)).outcomes().map(|one| one.quota().unwrap().remaining).collect();
+        assert_eq!(left, [0.0, 10.0]);
+    }
+
+    /// Nor is one part's cost made up for by another's.
+    #[test]
+    fn a_cost_below_zero_makes_no_room_for_another_part() {
+        let store = ruled("domain: d\nlimit: gcra 2/1m per user");
+        let (five, less) = (event(5.0), event(-4.0));
+        for parts in
+            [[Part::count(&five), Part::count(&less)], [Part::count(&less), Part::count(&five)]]
+        {
+            let decisions = store.decide_now(&parts, Details::default()).unwrap();
+            assert!(decisions.iter().all(|decision| !decision.is_allowed()));
+        }
+        assert_eq!(store.peek(&event(0.0)).quota().unwrap().remaining, 2.0);
+    }
+}
