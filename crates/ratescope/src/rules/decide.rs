@@ -253,7 +253,7 @@ impl<'a> Questions<'a> {
         }
         for a in own {
             let ask = self.asks[a];
-            if ask.cost == 0.0 || !self.is_known(&ask) {
+            if !self.is_known(&ask) {
                 continue;
             }
             let cost = ask.cost * self.role.times();

@@ -178,14 +178,15 @@ impl Rules {
             asked.retain(|ask| self.rules().get(ask.rule).is_none_or(|rule| rule.cost().is_none()));
         }
         if let Some(passed) = passed {
+            let mut rules: HashSet<usize> = HashSet::new();
             for ask in &mut asked {
-                if !passed.has_counted(self, ask.at) {
+                if passed.has_counted(self, ask.at) {
+                    rules.insert(ask.rule);
+                } else {
                     ask.cost = 0.0;
                 }
             }
-            let counted: HashSet<usize> =
-                asked.iter().filter(|ask| ask.cost > 0.0).map(|ask| ask.rule).collect();
-            asked.retain(|ask| counted.contains(&ask.rule));
+            asked.retain(|ask| rules.contains(&ask.rule));
         }
         if is_back {
             asked.iter_mut().for_each(|ask| ask.cost = -ask.cost);
