@@ -63,15 +63,16 @@
 //!
 //! # Who is first
 //! Those who wait for one key of a `RateLimiter` stand in a line, in the order in which they came; so do those who wait
-//! with the same fields for a `KeyedPolicy`. Only the first asks the limiter and has a timer, so an expensive event is
+//! with the same fields for a [`MemoryStore`]. Only the first asks the limiter and has a timer, so an expensive event is
 //! not overtaken by cheap ones behind it, and a thousand who wait do not wake at once. A queue keeps its order as well.
 //! Events that do not wait, as of `check`, pass as soon as the limiter allows them.
 //!
 //! Whoever is first has to go on: a future that is neither polled nor dropped holds up those behind it. Only the caller
 //! can bound how many wait, for example by a semaphore.
 //!
-//! A `Store` has no line, since others may decide about its keys elsewhere. There each event asks again when the limits
-//! say, the first to ask passes, and a [jitter](Waiting::jitter) spreads them out.
+//! The function [`until_allowed`], which takes any store, has no line, since others may decide about its keys elsewhere.
+//! There each event asks again when the limits say, the first to ask passes, and a [jitter](Waiting::jitter) spreads
+//! them out.
 //!
 //! # Streams
 //! The items of a stream wait with `then` of the crate `futures`, one after the other; with `map` and
@@ -308,7 +309,8 @@ pub async fn until_allowed(
 }
 
 /// Counts an event that passes within `most`, or says when to ask again.
-async fn attempt(
+#[doc(hidden)]
+pub async fn attempt(
     store: &dyn Store,
     fields: &dyn Fields,
     clock: &impl Clock,

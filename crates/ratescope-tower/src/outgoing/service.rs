@@ -3,16 +3,15 @@
 use super::{Limits, Pace, pause};
 use core::fmt;
 use core::future::{Future, poll_fn, ready};
-use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::pin::{Pin, pin};
+use core::task::{Context, Poll, Waker};
 use http::header::HOST;
 use http::{Method, Request, Response, Uri};
 use ratescope::clock::Clock;
 use ratescope::event::{Event, Fields};
 use ratescope::outcome::Retry;
-use ratescope::rules::{Details, Part};
 use ratescope::time::{Span, Time};
-use ratescope::waiting::{Blocked, NotAllowed, until};
+use ratescope::waiting::{Blocked, NotAllowed, attempt, until};
 use tower_service::Service;
 
 /// A client whose calls are limited: see [the module](super).
@@ -82,9 +81,8 @@ where
     fn call(&mut self, request: Request<Q>) -> Self::Future {
         let call = Called::new(&request);
         let pace = self.pace.clone();
-        let now = pace.clock.now();
         let is_free = !pace.limits.store.is_waited_for(&call);
-        if is_free && pace.limits.pass(&call, now, pace.waiting.cost, Span::ZERO).is_ok() {
+        if is_free && pace.attempt_now(&call).is_some_and(|attempt| attempt.is_ok()) {
             let response = self.inner.call(request);
             return Box::pin(async move { pace.heed(&call, response.await) });
         }
@@ -103,27 +101,6 @@ where
 }
 
 impl Limits {
-    /// Counts a call that passes within `most`; otherwise says when to ask again.
-    fn pass(&self, call: &Called, now: Time, cost: f64, most: Span) -> Result<Option<Span>, Retry> {
-        self.paused(call, now)?;
-        let event = Event { time: now, cost, fields: call };
-        let details = Details::default().with_retry().within(most);
-        let decision = self.store.decide_one(&Part::count(&event), details);
-        match decision.wait() {
-            Some(wait) if wait <= most => Ok(Some(wait)),
-            Some(wait) => {
-                self.follow(&event);
-                Err(Retry::After(wait))
-            }
-            None => Err(decision.retry_after.unwrap_or(Retry::Never)),
-        }
-    }
-
-    /// Lets the limits follow a clock that was set back, so that the call does not find the same wait for ever.
-    fn follow(&self, event: &Event<'_>) {
-        let _ = self.store.settle(&Event { cost: 0.0, ..*event }, event.time, None);
-    }
-
     /// When to ask again, while the host wants no calls.
     fn paused(&self, call: &Called, now: Time) -> Result<(), Retry> {
         self.pauses.pass(&call.host, now, 0.0, Span::ZERO).map(drop)
@@ -131,17 +108,31 @@ impl Limits {
 }
 
 impl<C: Clock> Pace<C> {
+    /// Counts a call that passes within `most`, and returns when it was counted and its wait; otherwise says when to ask
+    /// again.
+    async fn attempt(&self, call: &Called, most: Span) -> Result<(Time, Option<Span>), Blocked> {
+        let Pace { limits, waiting, clock, .. } = self;
+        limits.paused(call, clock.now())?;
+        let passed = attempt(&limits.store, call, &**clock, waiting.cost, most).await;
+        passed.map(|(decision, wait)| (decision.time, wait))
+    }
+
+    /// An attempt without a wait. A store in memory answers at once.
+    fn attempt_now(&self, call: &Called) -> Option<Result<(Time, Option<Span>), Blocked>> {
+        let attempt = pin!(self.attempt(call, Span::ZERO));
+        match attempt.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(passed) => Some(passed),
+            Poll::Pending => None,
+        }
+    }
+
     /// Waits until the call is allowed, and counts it.
     async fn until_allowed(&self, call: &Called) -> Result<(), NotAllowed> {
         let Pace { limits, waiting, clock, .. } = self;
         let (clock, waiting) = (&**clock, *waiting);
         let begin = clock.now();
-        let pass = |most| {
-            let now = clock.now();
-            let passed = limits.pass(call, now, waiting.cost, most);
-            ready(passed.map(|wait| (now, wait)).map_err(Blocked::from))
-        };
-        let counted = limits.store.until_passed(call, clock, waiting, pass).await?;
+        let attempt = |most| self.attempt(call, most);
+        let counted = limits.store.until_passed(call, clock, waiting, attempt).await?;
         // The host may have asked for a pause while the call waited in a queue.
         let waited = until(clock, waiting.after(begin.until(clock.now())), |_| {
             let at_once = Some(Span::ZERO);

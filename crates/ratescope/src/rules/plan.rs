@@ -46,11 +46,11 @@ pub enum Mode {
     Firm,
     /// It decides, and never refuses: the limit of a shadow.
     Shadow,
-    /// As written, while its relaxed form decides: it counts the events that it lets pass itself, and marks the others,
-    /// which pass softly.
+    /// The limit as written, while its relaxed form decides. It counts an event that is within it; any other passes
+    /// softly, and is not counted here.
     Mark,
-    /// Relaxed, while the limit as written decides: it counts all that passes.
-    Idle,
+    /// The relaxed form, while the limit as written decides. It counts all that passes.
+    Beside,
 }
 
 /// A limit that is asked about one event.
@@ -151,7 +151,7 @@ impl Rules {
                     (form, now, false) if form == now => Mode::Firm,
                     (form, now, true) if form == now => Mode::Shadow,
                     (false, ..) => Mode::Mark,
-                    (true, ..) => Mode::Idle,
+                    (true, ..) => Mode::Beside,
                 };
                 asked.push(Ask { at, rule: index, cost, mode, is_shadow });
             }

@@ -9,6 +9,7 @@ use ratescope::waiting::{NotAllowed, Waiting};
 use ratescope_tower::outgoing::{CallError, Pace, Paced};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio_test::task::{Spawn, spawn};
 use tokio_test::{assert_pending, assert_ready, assert_ready_err, assert_ready_ok};
@@ -103,6 +104,20 @@ fn a_call_that_would_wait_too_long_is_not_made_and_not_counted() {
     clock.set(2.0);
     let error = assert_ready_err!(call(&mut hasty, "http://a/broken").poll());
     assert_eq!(error, CallError::Call("broken".to_owned()));
+}
+
+/// Nor in limits that count what they refuse: a call is refused only when it would be counted.
+#[test]
+fn a_call_that_gives_up_is_not_counted_where_refusals_are() {
+    for policy in ["exim 2/1m strict", "earrrl 2/1m half-life 1m", "haproxy 2/1m"] {
+        let clock = Hand::default();
+        let hasty = Waiting::DEFAULT.at_most(Span::ZERO);
+        let mut client = pace(policy, &clock).waiting(hasty).layer(Inner::default());
+        while matches!(call(&mut client, "http://a/1").poll(), Poll::Ready(Ok(_))) {}
+        let mut gave_up = || assert_ready_err!(call(&mut client, "http://a/2").poll()).to_string();
+        let first = gave_up();
+        assert_eq!([gave_up(), gave_up(), gave_up()], [(); 3].map(|()| first.clone()), "{policy}");
+    }
 }
 
 #[test]
