@@ -10,9 +10,8 @@ use std::io::{self, Write};
 /// The service is `ratescope run`, which tells this on its admin port.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The admin port of the service
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6070")]
-    admin: String,
+    #[command(flatten)]
+    admin: operator::Args,
 
     /// Exit with 1, too, unless the service is green: decides by the rules of all files, and counts in its store
     #[arg(long)]
@@ -20,9 +19,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
-    let (status, text) = operator::ask(&args.admin, "GET", "/healthz", None)?;
+    let (status, text) = args.admin.ask("GET", "/healthz", None)?;
     if status != 200 || args.green && !text.starts_with("green") {
-        return Err(format!("{}: {}", args.admin, text.trim_end()).into());
+        return Err(format!("{}: {}", args.admin.at(), text.trim_end()).into());
     }
     until_closed(write!(Visible(io::stdout()), "{text}"))
 }

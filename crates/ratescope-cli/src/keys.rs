@@ -2,27 +2,30 @@
 
 use crate::terminal::{Visible, until_closed};
 use crate::{bounded, operator};
+use ratescope::Span;
+use ratescope::clock::Clock;
 use serde_json::Value;
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// See which clients a running service refuses, look at one of them, or reset it
+/// See which clients a running service refuses, look at one of them, reset it, or give it another limit for a while
 ///
 /// The service is `ratescope run`, which tells this on its admin port, as JSON. The lists are of this one process.
 ///
 ///     ratescope keys refused
 ///     ratescope keys look user=ann
 ///     ratescope keys reset --rule web:user user=ann
+///     ratescope keys except 500/1m --for 1d user=ann
+///     ratescope keys except usual user=ann
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: What,
 
-    /// The admin port of the service
-    #[arg(long, global = true, value_name = "ADDRESS", default_value = "127.0.0.1:6070")]
-    admin: String,
+    #[command(flatten)]
+    admin: operator::Args,
 
     /// A file with the token of the admin port
     #[arg(long, global = true, value_name = "FILE")]
@@ -45,6 +48,24 @@ enum What {
     Look(Key),
     /// Let a key begin anew
     Reset(Key),
+    /// The keys that have another limit for a while
+    Exceptions,
+    /// Give a key another limit for a while, or the usual one again
+    Except(Except),
+}
+
+#[derive(clap::Args)]
+struct Except {
+    /// A limiter of the kind that the rule has, as in 'gcra 500/1m burst 50'; a rate, which replaces that of the rule; or
+    /// usual
+    limit: String,
+
+    /// For how long
+    #[arg(long = "for", value_name = "SPAN")]
+    span: Option<String>,
+
+    #[command(flatten)]
+    key: Key,
 }
 
 #[derive(clap::Args)]
@@ -95,20 +116,30 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         What::Fullest(list) => of_list("fullest", list),
         What::Look(key) => of_key("GET", key),
         What::Reset(key) => of_key("DELETE", key),
+        What::Exceptions => ("GET", "/keys?by=exceptions".to_owned()),
+        What::Except(except) => {
+            let (_, path) = of_key("PUT", &except.key);
+            let mut query = form_urlencoded::Serializer::new(path);
+            query.append_pair("limit", &except.limit);
+            if let Some(span) = &except.span {
+                query.append_pair("for", span);
+            }
+            ("PUT", query.finish())
+        }
     };
     let token = args.admin_token_file.as_deref().map(bounded::first_line).transpose()?;
-    let (status, body) = operator::ask(&args.admin, method, &path, token.as_deref())?;
+    let (status, body) = args.admin.ask(method, &path, token.as_deref())?;
     if status != 200 {
         let json: Option<Value> = serde_json::from_str(&body).ok();
         let why = json.as_ref().and_then(|json| json["error"].as_str()).unwrap_or(body.trim());
-        return Err(format!("{}: {why}", args.admin).into());
+        return Err(format!("{}: {why}", args.admin.at()).into());
     }
     let mut out = Visible(io::stdout());
     if args.json {
         return until_closed(write!(out, "{body}"));
     }
     let answer: Value =
-        serde_json::from_str(&body).map_err(|error| format!("{}: {error}", args.admin))?;
+        serde_json::from_str(&body).map_err(|error| format!("{}: {error}", args.admin.at()))?;
     until_closed(print(&mut out, &args.what, &answer))
 }
 
@@ -120,6 +151,20 @@ fn print(out: &mut impl Write, what: &What, answer: &Value) -> io::Result<()> {
         rounded.map_or_else(|| "-".to_owned(), |n| n.to_string())
     };
     match what {
+        What::Exceptions => {
+            for one in answer["exceptions"].as_array().into_iter().flatten() {
+                write_exception(out, one)?;
+            }
+        }
+        What::Except(_) => {
+            for one in answer.get("exception").into_iter() {
+                write_exception(out, one)?;
+            }
+            for one in answer["ended"].as_array().into_iter().flatten() {
+                let [key, rule] = ["key", "rule"].map(|name| text(&one[name]));
+                writeln!(out, "{key} by {rule} has its usual limit again")?;
+            }
+        }
         What::Busiest(_) | What::Refused(_) | What::Fullest(_) => {
             let lists = answer.as_object().into_iter().flat_map(|lists| lists.values());
             writeln!(out, "{:>10} {:>10} {:>10}  rule, key", "events", "level", "limit")?;
@@ -156,4 +201,15 @@ fn print(out: &mut impl Write, what: &What, answer: &Value) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// As in `user=ann by web:user: gcra 500/1m burst 500 for 23h59m, as robot asked`.
+fn write_exception(out: &mut impl Write, one: &Value) -> io::Result<()> {
+    let [key, rule, limit, by] =
+        ["key", "rule", "limit", "by"].map(|name| one[name].as_str().unwrap_or_default());
+    let now = ratescope::clock::SystemClock.now().as_micros() as f64 / 1e6;
+    let rest = one["until"].as_f64().map_or(0.0, |until| (until - now).max(0.0));
+    let rest = Span::from_secs(rest.round()).unwrap_or(Span::ZERO);
+    let asked = if by.is_empty() { String::new() } else { format!(", as {by} asked") };
+    writeln!(out, "{key} by {rule}: {limit} for {rest}{asked}")
 }

@@ -10,6 +10,7 @@
 //! | `tune` | a limit from a log | `ratescope-lab` |
 //! | `sample` | made-up logs | `ratescope-lab` |
 //! | `check`, `explain`, `test` | rule files | `ratescope` |
+//! | `guide` | the manual for operators | `docs/` |
 //! | `limiters`, `completions`, `manual` | about the command itself | |
 //!
 //! `server` has what all servers share: connections that are bounded in number, bytes and time, and their end.
@@ -23,10 +24,12 @@ mod bounded;
 mod check;
 mod completions;
 mod explain;
+mod guide;
 mod health;
 mod keys;
 mod limiters;
 mod manual;
+mod memory;
 mod operator;
 mod rules;
 mod run;
@@ -63,6 +66,7 @@ enum Command {
     Explain(explain::Args),
     Test(test::Args),
     Limiters(limiters::Args),
+    Guide(guide::Args),
     Completions(completions::Args),
     #[command(hide = true)]
     Manual(manual::Args),
@@ -91,6 +95,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::Test(args) => test::run(&args),
         Command::Limiters(_) => limiters::run(),
+        Command::Guide(args) => guide::run(&args),
         Command::Completions(args) => completions::run(&args, Command::command()),
         Command::Manual(args) => manual::run(&args, Command::command()),
     };

@@ -6,6 +6,7 @@ mod budgeted_answer;
 mod budgeted_body;
 mod health;
 mod keys;
+mod load;
 pub(crate) mod log;
 mod ports;
 mod state;
@@ -24,6 +25,7 @@ use ports::{Calls, Port, Ports};
 use ratescope::clock::SystemClock;
 use ratescope::internal::plural;
 use ratescope::policy::{KeySecret, is_credential};
+use ratescope::rules::{PlannedLimit, Rule, Rules};
 use ratescope_live::{Probe, Routes};
 use ratescope_service::{Http, NAME, Service, States};
 use std::error::Error;
@@ -108,14 +110,22 @@ async fn serve(
     let http_settings = args.http_settings()?;
     let service = Service::with_probe(states, SystemClock, probe);
     let service = service.with_key_secret(secret).reading(args.forms());
-    let service = Arc::new(service.with_metric_names(args.metrics.into()));
+    let mut service = service.with_metric_names(args.metrics.into());
+    if let Some(source) = &args.load {
+        if let Some(Err(why)) = source.measure() {
+            return Err(format!("--load: {why}").into());
+        }
+        let field = if let load::Source::Field(name) = source { Some(name.as_str()) } else { None };
+        service = service.with_load(field);
+    }
+    let service = Arc::new(service);
     if args.allow_no_rules {
         service.allow_no_rules();
     }
     service.follow(rules)?;
     if args.check {
         args.tls()?;
-        return until_closed(check(&service));
+        return until_closed(check(&service, args));
     }
     if let Some(remark) = http_settings.proxies.remark() {
         warn(remark);
@@ -136,6 +146,7 @@ async fn serve(
         },
         operators,
         tls: args.tls()?.map(Arc::new),
+        is_admin_tls: args.admin_tls,
     };
     let reporter = HealthReporter::new();
     let (end, ends) = watch::channel(false);
@@ -148,6 +159,7 @@ async fn serve(
         is_ready: AtomicBool::new(true),
         health: Health::new(Arc::clone(&service), args.store.is_some(), ports.tls.clone()),
         hides: args.hide_keys.then_some(hides),
+        takes_load: args.load == Some(load::Source::Admin),
     });
     for name in SERVING {
         reporter.set_service_status(name, ServingStatus::Serving).await;
@@ -176,7 +188,7 @@ async fn serve(
     let is_hurried = tokio::select! {
         () = ports.serve(&open_http, &open_grpc, &calls, http, &admin) => true,
         () = follow(&service, ports.tls.as_ref(), interval, hangup) => true,
-        () = keep_up(&admin, &reporter) => true,
+        () = keep_up(&admin, &reporter, args.load.as_ref()) => true,
         () = state::keep(&service, args.state.as_ref()) => true,
         is_hurried = notice => is_hurried,
     };
@@ -197,12 +209,36 @@ fn warn(text: &str) {
     tracing::warn!(target: "ratescope", "{text}");
 }
 
+/// A remark for each limit that would let events wait, which a proxy that asks can't.
+pub(crate) fn waiting(rules: &Rules) -> Vec<String> {
+    let planned = rules.plan().iter().filter(|planned| !planned.is_relaxed);
+    let waits = planned.filter(|planned| planned.limit.limiter.delays());
+    let file = rules.file();
+    let remark = |planned: &PlannedLimit| {
+        let line = rules.rules().get(planned.rule).map_or(1, Rule::line);
+        let limiter = &planned.limit.limiter;
+        format!(
+            "{file}:{line}: {limiter}: nobody waits in ratescope run, which refuses what would have to wait; the \
+             layer of ratescope-tower lets it wait"
+        )
+    };
+    waits.map(remark).collect()
+}
+
 /// Prints the domain, the number of rules and the name of each rule file.
-fn check(service: &Service) -> io::Result<()> {
+fn check(service: &Service, args: &Args) -> io::Result<()> {
     let mut out = Visible(io::stdout());
     for rules in service.rules() {
         let n = rules.rules().len();
         writeln!(out, "{}: {n} rule{} in {}", rules.domain(), plural(n as u64), rules.file())?;
+        for waits in waiting(&rules) {
+            writeln!(out, "note: {waits}")?;
+        }
+    }
+    if let Some(source) = &args.load {
+        let now = source.measure().and_then(Result::ok);
+        let now = now.map_or_else(String::new, |load| format!("; it is {load} now"));
+        writeln!(out, "{}{now}", source.told())?;
     }
     Ok(())
 }

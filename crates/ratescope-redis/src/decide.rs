@@ -1,7 +1,7 @@
 //! One decision about all events of a request, on one node or several.
 //!
-//! On one node it is one call of a script. In a cluster the keys may be in several slots, and a script may use only
-//! one. Then all slots are first asked at the same time, without counting. If all pass, the events are counted in one
+//! On one node it is one call of a script. In a cluster the keys may be in several slots, also those of one event, and a
+//! script may use only one. Then all slots are first asked at the same time, without counting. If all pass, the events are counted in one
 //! slot after the other, beginning with the least left. If a slot refuses after all, since another decision came
 //! between, what the earlier slots counted is given back.
 
@@ -13,6 +13,7 @@ use super::slots::slot;
 use ratescope::limit::Limiter;
 use ratescope::rules::{Details, Fault};
 use ratescope::time::Time;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
@@ -42,12 +43,52 @@ pub(super) type Decided = (Vec<Question>, Vec<Reply>);
 
 impl Request {
     /// Decides within the deadline.
-    pub(super) async fn decide(self) -> Result<Decided, Fault> {
+    pub(super) async fn decide(mut self) -> Result<Decided, Fault> {
         let until = self.link.until();
-        match self.slots() {
-            slots if slots.len() > 1 => self.apart(&slots, until).await,
-            _ => self.together(until).await,
+        let Some(split) = self.split() else {
+            return match self.slots() {
+                slots if slots.len() > 1 => {
+                    let events: Vec<usize> = (0..self.questions.len()).collect();
+                    self.apart(&slots, &events, until).await
+                }
+                _ => self.together(until).await,
+            };
+        };
+        let (events, questions): (Vec<usize>, Vec<Question>) = split.into_iter().unzip();
+        let whole = core::mem::replace(&mut self.questions, questions);
+        let slots = self.slots();
+        let decided = self.apart(&slots, &events, until).await?;
+        Ok(joined(whole, &events, decided))
+    }
+
+    /// If the keys of an event are in several slots: a question for each event and slot, with the index of the event.
+    fn split(&self) -> Option<Vec<(usize, Question)>> {
+        if !self.link.is_cluster() {
+            return None;
         }
+        let slots_of = |question: &Question| {
+            let mut slots: Vec<u16> = question.keys.iter().map(|key| slot(&key.key)).collect();
+            slots.sort_unstable();
+            slots.dedup();
+            slots
+        };
+        let each: Vec<Vec<u16>> = self.questions.iter().map(slots_of).collect();
+        if each.iter().all(|slots| slots.len() < 2) {
+            return None;
+        }
+        let mut split = Vec::new();
+        for (event, (question, slots)) in self.questions.iter().zip(each).enumerate() {
+            if slots.len() < 2 {
+                split.push((event, question.clone()));
+                continue;
+            }
+            for own in slots {
+                let mut part = question.clone();
+                part.keys.retain(|key| slot(&key.key) == own);
+                split.push((event, part));
+            }
+        }
+        Some(split)
     }
 
     /// In one call.
@@ -94,7 +135,13 @@ impl Request {
         (!part.questions.is_empty()).then_some(part)
     }
 
-    async fn apart(self, slots: &[Vec<usize>], until: Instant) -> Result<Decided, Fault> {
+    /// In several calls. `events` has the index of the event of each question.
+    async fn apart(
+        self,
+        slots: &[Vec<usize>],
+        events: &[usize],
+        until: Instant,
+    ) -> Result<Decided, Fault> {
         within_a_runtime()?;
         let nothing = self.questions.iter().map(|_| Reply::nothing(self.now)).collect();
         let mut decided: Decided = (self.questions.clone(), nothing);
@@ -121,14 +168,22 @@ impl Request {
         }
         let is_counted = |does| does == Does::Count;
         if !parts.iter().all(|part| part.passes) {
-            // Counts the refused event in limiters that count what they refuse.
-            for Looked { which, .. } in parts.into_iter().filter(|part| !part.passes) {
-                let Some(part) = self.part(which, is_counted, Op::Refuse) else { continue };
+            // Counts the refused events in limiters that count what they refuse, in all of their slots.
+            let (questions, replies) = &decided;
+            let each = questions.iter().zip(replies).zip(events);
+            let refused: BTreeSet<usize> = each
+                .filter(|((question, reply), _)| !self.lets_pass(question, reply))
+                .map(|(_, event)| *event)
+                .collect();
+            for which in slots {
+                let is_refused = |q: &usize| events.get(*q).is_some_and(|it| refused.contains(it));
+                let which: Vec<usize> = which.iter().copied().filter(is_refused).collect();
+                let Some(part) = self.part(&which, is_counted, Op::Refuse) else { continue };
                 // The request stays refused, even if a limit has room again by now or its node is gone.
                 if let Ok(part) = part.together(until).await
                     && !self.passes(&part)
                 {
-                    self.take(which, part, is_counted, &mut decided);
+                    self.take(&which, part, is_counted, &mut decided);
                 }
             }
             return Ok(decided);
@@ -186,12 +241,14 @@ impl Request {
 
     /// True if all limits that can refuse let it pass.
     fn passes(&self, (questions, replies): &Decided) -> bool {
-        questions.iter().zip(replies).all(|(question, reply)| {
-            let mut each = question.asks.iter().zip(&reply.outcomes);
-            each.all(|(ask, outcome)| {
-                let is_too_long = |wait| self.details.is_too_long(wait);
-                !ask.is_firm() || outcome.wait.is_some_and(|wait| !is_too_long(wait))
-            })
+        questions.iter().zip(replies).all(|(question, reply)| self.lets_pass(question, reply))
+    }
+
+    fn lets_pass(&self, question: &Question, reply: &Reply) -> bool {
+        let mut each = question.asks.iter().zip(&reply.outcomes);
+        each.all(|(ask, outcome)| {
+            let is_too_long = |wait| self.details.is_too_long(wait);
+            !ask.is_firm() || outcome.wait.is_some_and(|wait| !is_too_long(wait))
         })
     }
 
@@ -230,6 +287,43 @@ impl Request {
             tasks.detach_all();
         }
     }
+}
+
+/// The answers to whole questions, from those of their parts. Each limit was asked in one slot.
+fn joined(whole: Vec<Question>, events: &[usize], (parts, answers): Decided) -> Decided {
+    let mut replies: Vec<Option<Reply>> = whole.iter().map(|_| None).collect();
+    let mut whole = whole;
+    for ((part, answer), event) in parts.into_iter().zip(answers).zip(events) {
+        let (Some(question), Some(reply)) = (whole.get_mut(*event), replies.get_mut(*event)) else {
+            continue;
+        };
+        let Some(reply) = reply else {
+            question.asks = part.asks;
+            *reply = Some(answer);
+            continue;
+        };
+        reply.time = reply.time.max(answer.time);
+        let places = part.keys.iter().flat_map(|key| part.places(key));
+        for place in places {
+            if let (Some(to), Some(from)) = (question.asks.get_mut(place), part.asks.get(place)) {
+                *to = *from;
+            }
+            if let (Some(to), Some(from)) =
+                (reply.outcomes.get_mut(place), answer.outcomes.get(place))
+            {
+                *to = *from;
+            }
+            let states = reply.states.as_mut().zip(answer.states.as_ref());
+            if let Some((to, from)) =
+                states.and_then(|(to, from)| Some((to.get_mut(place)?, from.get(place)?)))
+            {
+                *to = from.clone();
+            }
+        }
+    }
+    let time = replies.iter().flatten().map(|reply| reply.time).max().unwrap_or(Time::ZERO);
+    let replies = replies.into_iter().map(|reply| reply.unwrap_or_else(|| Reply::nothing(time)));
+    (whole, replies.collect())
 }
 
 /// The smallest share that is left of any of the limits.

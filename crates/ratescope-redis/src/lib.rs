@@ -40,6 +40,7 @@ mod breaker;
 mod clear;
 mod decide;
 mod detach;
+mod exceptions;
 mod fallback;
 mod keys;
 mod link;
@@ -69,8 +70,8 @@ use ratescope::internal::{Ask, Asked, RawQuota};
 use ratescope::limit::Limiter;
 use ratescope::policy::{self, Per};
 use ratescope::rules::{
-    BoxFuture, Cause, Decision, Decisions, Details, Fault, Intent, Load, MemoryStore, OpenError,
-    Part, Reloaded, Rule, Rules, RulesError, StateSource, Store,
+    BoxFuture, Cause, Decision, Decisions, Details, Exception, Fault, Intent, Load, MemoryStore,
+    OpenError, Part, Reloaded, Rule, Rules, RulesError, StateSource, Store,
 };
 use ratescope::time::Time;
 use reply::Reply;
@@ -85,8 +86,6 @@ type Few<T> = SmallVec<[T; 4]>;
 pub struct Redis {
     link: Arc<Link>,
     options: Options,
-    /// True if keys of different subjects are on different nodes.
-    apart: bool,
     clock: Arc<Clock>,
 }
 
@@ -112,7 +111,7 @@ impl Redis {
     /// Nothing is sent yet, so a service starts whether Redis is there or not.
     ///
     /// # Errors
-    /// If the address can't be read, or outside of a Tokio runtime.
+    /// If the address can't be read, if the prefix has braces, or outside of a Tokio runtime.
     pub fn open(url: &str, options: Options) -> Result<Self, OpenError> {
         Redis::at(Address::read(url).map_err(not_an_address)?, options)
     }
@@ -151,23 +150,28 @@ impl Redis {
     }
 
     fn at(address: Address, options: Options) -> Result<Self, OpenError> {
-        let apart = matches!(address, Address::Cluster(_)) && !options.one_node;
+        if options.prefix.contains(['{', '}']) {
+            return Err(OpenError::Option {
+                problem: "the prefix of keys must have no braces, since the text between the first braces of a key \
+                          chooses the node of a cluster",
+            });
+        }
         tokio::runtime::Handle::try_current().map_err(|_| OpenError::Runtime)?;
         let link = Link::new(address, &options).map_err(not_an_address)?;
         let clock = Arc::new(Clock::new(options.clock));
-        Ok(Redis { link: Arc::new(link), options, apart, clock })
+        Ok(Redis { link: Arc::new(link), options, clock })
     }
 
     /// A store for rules, or for a policy, on this connection. A clone is the same store.
     ///
-    /// On a cluster, all keys of one event must be on one node. So either all limits are for the same
-    /// fields, or [`Options::one_node`] puts all keys on one node.
+    /// On a cluster, limits for different fields may be on several nodes: see [there](self#on-a-cluster).
+    /// [`Options::one_node`] puts all keys on one node.
     ///
     /// # Errors
     /// If a rule can't be computed there.
     pub fn store(&self, rules: impl Into<Rules>) -> Result<RedisStore, RulesError> {
         let rules = rules.into();
-        computable(&rules, self.apart)?;
+        rules.exact_in_f64()?;
         let local = MemoryStore::new(rules, self.options.capacity);
         Ok(RedisStore::new(self.clone(), local))
     }
@@ -321,24 +325,6 @@ fn not_an_address(error: redis::RedisError) -> OpenError {
     OpenError::Address { want, cause: Cause::new(error) }
 }
 
-/// Refuses rules that Redis can't compute. If keys may be `apart` on several nodes, all limits must be for the same
-/// fields.
-fn computable(rules: &Rules, apart: bool) -> Result<(), RulesError> {
-    let first = rules.subjects().first().copied().filter(|_| apart);
-    rules.refuse(|limit| {
-        let elsewhere = first.filter(|first| **first != limit.per);
-        limit.not_in_f64().or_else(|| {
-            elsewhere.map(|first| {
-                format!(
-                    "not for the same fields as others, which are per {first}: on a cluster their \
-                     states may be on different nodes; put all on one node (--one-node, or \
-                     Options::one_node), or take several stores"
-                )
-            })
-        })
-    })
-}
-
 fn decided(question: &Question, reply: &Reply, details: Details) -> Decision {
     let Question { plan, asks, numbers, .. } = question;
     let Reply { outcomes, time, states } = reply;
@@ -379,11 +365,22 @@ impl Store for RedisStore {
         Box::pin(self.0.reset(fields, of))
     }
 
+    fn exceptions<'a>(
+        &'a self,
+        change: Option<(&'a Exception, Time)>,
+    ) -> BoxFuture<'a, Result<Option<Vec<Exception>>, Fault>> {
+        Box::pin(async move { self.0.exceptions(change).await.map(Some) })
+    }
+
+    fn set_load(&self, load: Option<Load>) {
+        RedisStore::set_load(self, load);
+    }
+
     /// Puts `rules` in force if Redis can compute them. On Redis, the states of a rule go on if its name and the shapes
     /// of its limits stay the same.
     fn replace(&self, rules: Rules, now: Time) -> Reloaded {
         let Inner { redis, plan, replacing, fallback } = &*self.0;
-        if let Err(error) = computable(&rules, redis.apart) {
+        if let Err(error) = rules.exact_in_f64() {
             return Reloaded::Rejected(error);
         }
         let _alone = replacing.lock().unwrap_or_else(PoisonError::into_inner);

@@ -42,8 +42,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Sets the beginning of all keys; the default is `rs:`. It must not have braces, because the text between the
-    /// first braces of a key chooses the node of a cluster. Rules of the same name and prefix share their states.
+    /// Sets the beginning of all keys; the default is `rs:`. A store refuses one with braces, because the text between
+    /// the first braces of a key chooses the node of a cluster. Rules of the same name and prefix share their states.
     #[must_use]
     pub fn prefix(self, prefix: impl Into<String>) -> Self {
         Options { prefix: prefix.into(), ..self }

@@ -115,6 +115,9 @@ struct CallLimit {
     place: usize,
 }
 
+/// The place of a limit that is asked in another slot of the cluster, in place of its index among those of a call.
+pub(super) const ELSEWHERE: usize = usize::MAX;
+
 /// One call of a script.
 #[derive(Debug)]
 pub(super) struct Call {
@@ -252,6 +255,12 @@ impl Question {
         !matches!(self.does, Does::GiveBack(_))
     }
 
+    /// The limits at a key of the question, by their indices among its own.
+    pub(super) fn places(&self, key: &EventKey) -> impl Iterator<Item = usize> {
+        let begin = key.begin;
+        self.plan.items(key.group).iter().map(move |item| begin + item.place)
+    }
+
     /// The limit of a question, with the numbers of the event.
     pub(super) fn item(&self, ask: &Ask) -> Option<&Item> {
         self.own.iter().find(|item| item.at == ask.at).or_else(|| self.plan.item(ask))
@@ -349,7 +358,7 @@ impl Order {
     }
 
     fn new(questions: &[Question]) -> Self {
-        let unknown = |question: &Question| question.asks.iter().map(|_| usize::MAX).collect();
+        let unknown = |question: &Question| question.asks.iter().map(|_| ELSEWHERE).collect();
         Order {
             keys: Few::new(),
             groups: Few::new(),

@@ -1,7 +1,7 @@
 //! Reads the answers of scripts.
 
 use super::Few;
-use super::plan::{Call, Item, Question};
+use super::plan::{self, Call, Item, Question};
 use ratescope::internal::Ask;
 use ratescope::limit::Limiter;
 use ratescope::limit::any::AnyLimiter;
@@ -46,8 +46,14 @@ pub(super) fn read(questions: &[Question], call: &Call, mut bytes: &[u8]) -> Opt
         return None;
     }
     let reply = |(question, places): (&Question, &Few<usize>)| {
+        // A limit that is asked in another slot passes here, and has a new state.
         let own = |all: &Few<State>| -> Option<Few<State>> {
-            places.iter().map(|place| all.get(*place).cloned()).collect()
+            let each = question.asks.iter().zip(places);
+            each.map(|(ask, place)| match *place {
+                plan::ELSEWHERE => Some(question.item(ask)?.limiter.initial()),
+                place => all.get(place).cloned(),
+            })
+            .collect()
         };
         let states: Option<Few<State>> = match &states {
             Some(states) => Some(own(states)?),

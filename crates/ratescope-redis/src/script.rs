@@ -107,7 +107,7 @@ impl Script {
         Script::new("return tostring(redis.call('UNLINK', unpack(KEYS)))".to_owned())
     }
 
-    fn new(text: String) -> Self {
+    pub(super) fn new(text: String) -> Self {
         let sha = Sha1::from(&text).digest().to_string();
         Script { text, sha }
     }

@@ -7,7 +7,7 @@
 use super::message::{
     DescriptorStatus, Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse,
 };
-use super::{Domain, Service, response, together};
+use super::{Domain, Forms, Service, response, together};
 use core::fmt;
 use ratescope::clock::Clock;
 use ratescope::event::{Descriptor, Event, Fields};
@@ -72,18 +72,20 @@ struct Listed<'a> {
     entries: SmallVec<[(&'a str, &'a str); 4]>,
     all: &'a [RateLimitDescriptor],
     is_first: bool,
+    forms: &'a Forms,
 }
 
 impl<'a> Listed<'a> {
-    fn new(own: &'a [Entry], all: &'a [RateLimitDescriptor], is_first: bool) -> Self {
+    fn new(own: &'a [Entry], all: &'a [RateLimitDescriptor], forms: &'a Forms) -> Self {
         let own = own.iter().map(|entry| (entry.key.as_str(), entry.value.as_str()));
-        Listed { entries: own.collect(), all, is_first }
+        Listed { entries: own.collect(), all, is_first: false, forms }
     }
 
     /// A key made from its entries and the limit that it brings along. Secrets are hashed.
     fn text(&self, rules: &Rules, limit: &str) -> String {
         let entry = |(key, value): &(&str, &str)| {
-            let is_secret = rules.is_secret(key) || is_credential(key);
+            let is_secret =
+                rules.is_secret(key) || is_credential(key) || self.forms.secret.contains(*key);
             let value = if is_secret {
                 rules.key_secret().hashed(value)
             } else {
@@ -109,6 +111,10 @@ impl Fields for Listed<'_> {
         let named = || others().filter(|entry| entry.key == name).map(|entry| entry.value.as_str());
         // Of several values the least, so that the order of descriptors does not matter.
         own.or_else(|| named().min())
+    }
+
+    fn is_secret(&self, name: &str) -> bool {
+        self.forms.secret.contains(name)
     }
 
     fn descriptor(&self) -> Option<Descriptor<'_>> {
@@ -184,6 +190,8 @@ impl<C: Clock> Service<C> {
             Ok(request) => request,
             Err(why) => return Ok(self.refuse_unread(&why, request.descriptors.len())),
         };
+        let entries = request.descriptors.iter().flat_map(|descriptor| &descriptor.entries);
+        self.hear_load(entries.map(|entry| (entry.key.as_str(), entry.value.as_str())));
         let questions = self.questions(&domain, &request)?;
         let answers = self.answers(&domain, &questions).await;
         // A reload may have brought rules that can't give back.
@@ -217,14 +225,14 @@ impl<C: Clock> Service<C> {
     }
 
     fn questions<'a>(
-        &self,
+        &'a self,
         domain: &Arc<Domain>,
         request: &'a RateLimitRequest,
     ) -> Result<SmallVec<[Question<'a>; 2]>, NoAnswer> {
         let all = request.descriptors.as_slice();
         let rules = domain.store.rules();
         let of = |descriptor: &'a RateLimitDescriptor| {
-            let fields = Listed::new(&descriptor.entries, all, false);
+            let fields = Listed::new(&descriptor.entries, all, &self.forms);
             let instead = match &descriptor.limit {
                 Some(limit) => {
                     let (name, store) = self.overrides.store(limit, |rules| self.open(rules))?;
@@ -245,7 +253,7 @@ impl<C: Clock> Service<C> {
         let questions: Result<SmallVec<[_; 2]>, NoAnswer> = all.iter().map(of).collect();
         let mut questions = questions?;
         if rules.is_any_for_all() {
-            ask_for_all(&mut questions, all);
+            ask_for_all(&mut questions, all, &self.forms);
         }
         if questions.len() > 1 && rules.has_replacements() {
             replace(&rules, &mut questions);
@@ -344,7 +352,11 @@ pub(super) type OneAnswer = Option<(Arc<Domain>, Decision)>;
 /// Asks the rule at the top of the file. It counts the highest number of hits that a descriptor takes; if no descriptor
 /// takes hits, it gives back the highest number that a descriptor gives back; and if all peek, it peeks. A request with
 /// one descriptor, for the rules, asks both in one question.
-fn ask_for_all<'a>(questions: &mut SmallVec<[Question<'a>; 2]>, all: &'a [RateLimitDescriptor]) {
+fn ask_for_all<'a>(
+    questions: &mut SmallVec<[Question<'a>; 2]>,
+    all: &'a [RateLimitDescriptor],
+    forms: &'a Forms,
+) {
     if let [only] = questions.as_mut_slice()
         && only.instead.is_none()
     {
@@ -357,7 +369,7 @@ fn ask_for_all<'a>(questions: &mut SmallVec<[Question<'a>; 2]>, all: &'a [RateLi
     };
     let (takes, gives) = (most(false), most(true));
     questions.push(Question {
-        fields: Listed::new(&[], all, true),
+        fields: Listed { is_first: true, ..Listed::new(&[], all, forms) },
         instead: None,
         hits: takes.or(gives).unwrap_or(1.0),
         is_look: takes.or(gives).is_none(),

@@ -4,15 +4,20 @@ use super::meters::{FileMeters, MetricNames};
 use super::states::Opened;
 use ratescope::event::Event;
 use ratescope::internal::ByRules;
-use ratescope::rules::{Decision, MemoryStore, Observed, Observer, Rules, Store, TopKeys};
+use ratescope::rules::{
+    Decision, Exceptions, MemoryStore, Observed, Observer, Rules, Store, TopKeys,
+};
 use ratescope_live::{Probe, ProbeObserver};
 use ratescope_tower::internal::{HeaderWriter, Outages};
 use std::sync::Arc;
 
+/// The store of a domain, with the exceptions for keys.
+pub(super) type DomainStore = Exceptions<Arc<dyn Store>>;
+
 /// The rules of a domain with their states.
 pub(super) struct Domain {
     /// Observed by the counters for dashboards and by the probe.
-    pub(super) store: Observed<Arc<dyn Store>>,
+    pub(super) store: Observed<DomainStore>,
     /// The store without its observers, if its states can be saved.
     pub(super) memory: Option<MemoryStore>,
     pub(super) headers: HeaderWriter,
@@ -26,7 +31,7 @@ const PLACES: usize = 32;
 impl Domain {
     /// The domain whose states are in a store.
     pub(super) fn new(
-        Opened { store, memory }: Opened,
+        Opened { store, memory, exceptions }: Opened,
         probe: &Arc<Probe>,
         outages: &Arc<Outages>,
         names: MetricNames,
@@ -35,6 +40,8 @@ impl Domain {
         let headers = HeaderWriter::new(store.rules().domain(), Arc::clone(outages));
         let counters = RuleCounters { names, by_rules: ByRules::default() };
         let top = Arc::new(TopKeys::new(PLACES));
+        let store = Exceptions::new(store);
+        store.restore(exceptions);
         let store = Observed::new(store)
             .with(Arc::new(probe))
             .with(Arc::new(counters))

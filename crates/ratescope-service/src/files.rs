@@ -1,5 +1,6 @@
 //! The rule files that a service watches.
 
+use super::limitador::other_format;
 use super::{Service, reload};
 use core::fmt;
 use ratescope::clock::Clock;
@@ -328,7 +329,8 @@ impl<C: Clock> Service<C> {
             let (domain, renamed) = match left.zip(self.domain(&name)) {
                 None => (self.insert(rules)?, None),
                 Some((old, domain)) => {
-                    let reloaded = reload(&domain, &self.forms, &file, &text, self.clock().now());
+                    let reloaded =
+                        reload(&domain, &self.checks(), &file, &text, self.clock().now());
                     if let Reloaded::Rejected(error) = reloaded {
                         return Err(error.into());
                     }
@@ -336,9 +338,9 @@ impl<C: Clock> Service<C> {
                     (domain, Some((old.path.clone(), reloaded)))
                 }
             };
-            let forms = Arc::clone(&self.forms);
+            let checks = self.checks();
             let reload =
-                move |file: &str, text: &str, now| reload(&domain, &forms, file, text, now);
+                move |file: &str, text: &str, now| reload(&domain, &checks, file, text, now);
             let watch = Watch::new(path.clone(), text, reload);
             Ok((InForce { domain: name, watch }, renamed))
         });
@@ -369,22 +371,6 @@ fn kept(files: &[Followed]) -> Vec<PathBuf> {
             || within().any(|file| is_wrong(file) && file.missing < 2)
     };
     folders.into_iter().filter(is_kept).cloned().collect()
-}
-
-/// What to write in place of a text that has limits in the format of a program that is not read: of Limitador.
-///
-/// A limit of Limitador applies to any request that has the fields of its conditions, whatever else it has; here a
-/// descriptor has exactly the keys of its rule. So the keys that the proxy sends have to be known.
-pub fn other_format(text: &str) -> Option<&'static str> {
-    let keys = ["max_value:", "seconds:", "namespace:"];
-    let is_limitador = keys.iter().all(|key| text.contains(key));
-    is_limitador.then_some(
-        "it has limits of Limitador, which are not read; write a file for each namespace, with the keys of a limit's \
-         conditions and variables in the order in which the proxy sends them: for max_value: 10, seconds: 60, \
-         conditions: [\"descriptors[0].method == 'GET'\"] and variables: [\"descriptors[0].user\"] that is domain: \
-         NAMESPACE and descriptors: [{key: method, value: GET, descriptors: [{key: user, limit: fixed-window \
-         10/60s}]}]; in place of != put the other values before, each without a limit",
-    )
 }
 
 /// The rule files that a name stands for: itself, or in a folder those that [`Service::follow`] finds there.

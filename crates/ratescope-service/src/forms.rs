@@ -4,12 +4,12 @@ use super::message::RateLimitRequest;
 use core::str::FromStr;
 use ratescope::ParseError;
 use ratescope::address::{IPV6_PREFIX, parse};
-use ratescope::event::normal;
+use ratescope::event::{Fields, normal};
 use ratescope::internal::{Made, shown};
 use ratescope::rules::{Rule, Rules, RulesError};
 use ratescope_tower::internal::{bytes, not_normal};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most characters of a request that an answer repeats.
 pub(super) const ECHO: usize = 60;
@@ -59,6 +59,25 @@ pub struct Forms {
     /// Passes paths that servers [read in different ways](normal::doubt). Otherwise requests with such a path are
     /// refused, if rules are about the path.
     pub pass_doubtful: bool,
+    /// Fields whose values are secret, however a request comes: keys show only their
+    /// [hashes](ratescope::policy::Per).
+    pub secret: BTreeSet<String>,
+}
+
+/// The fields of an event that is no descriptor, with those that are secret.
+pub(super) struct Named<'a> {
+    pub(super) fields: &'a [(Cow<'a, str>, Cow<'a, str>)],
+    pub(super) forms: &'a Forms,
+}
+
+impl Fields for Named<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.fields.value(name)
+    }
+
+    fn is_secret(&self, name: &str) -> bool {
+        self.forms.secret.contains(name)
+    }
 }
 
 impl Default for Forms {
@@ -71,7 +90,7 @@ impl Default for Forms {
             ("remote_address", Form::Ip),
         ];
         let each = each.map(|(name, form)| (name.to_owned(), form)).into();
-        Forms { each, keep_slashes: false, pass_doubtful: false }
+        Forms { each, keep_slashes: false, pass_doubtful: false, secret: BTreeSet::new() }
     }
 }
 

@@ -37,7 +37,7 @@ mod sites;
 
 use self::auth::Auth;
 use super::decide::NoAnswer;
-use super::forms::ECHO;
+use super::forms::{ECHO, Named};
 use super::message::{Code, RateLimitRequest};
 use super::meters::Protocol;
 use super::{Domain, Service};
@@ -262,8 +262,10 @@ impl<C: Clock + Clone> Http<C> {
                 *value = Cow::Owned(read.into_owned());
             }
         }
+        self.service.hear_load(fields.iter().map(|(name, value)| (&**name, &**value)));
         let cost = if hits == 0.0 { 1.0 } else { hits };
-        let event = Event { time: self.service.clock.now(), cost, fields: &fields.as_slice() };
+        let fields = Named { fields: &fields, forms };
+        let event = Event { time: self.service.clock.now(), cost, fields: &fields };
         let details = Details::ALL.at_once();
         let answered = if hits > 0.0 {
             known.store.check_async(&event, details).await
@@ -309,6 +311,7 @@ impl<C: Clock + Clone> Http<C> {
             auth::agree(&self.settings, peer, request.headers()).map_err(|why| bad(&why))?;
             request.extensions_mut().insert(peer);
         }
+        self.hear_load(request.headers());
         let mut layer = self.layer(&domain);
         let Ok(mut response) = layer.call(request).await;
         // A doubtful path is refused with 400, which a proxy that asks for another status would not understand.
@@ -319,6 +322,14 @@ impl<C: Clock + Clone> Http<C> {
             *response.status_mut() = refused;
         }
         Ok(response)
+    }
+
+    /// Takes over the load that a header of `/auth` tells, if the field of the load is taken from one.
+    fn hear_load(&self, headers: &http::HeaderMap) {
+        let Some(field) = self.service.load_field() else { return };
+        let of = self.settings.fields.iter().find(|(name, _)| name == field);
+        let value = of.and_then(|(_, header)| headers.get(header)?.to_str().ok());
+        self.service.hear_load(value.map(|value| (field, value)));
     }
 
     /// The domain of this name, or the only one; `None` if there is no such domain, or none at all.

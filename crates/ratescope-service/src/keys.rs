@@ -1,11 +1,15 @@
 //! The keys of clients, for operators: which are busy, refused or full; how full one is; and its reset.
 
+use super::forms::Named;
 use super::{Domain, Service};
 use core::fmt;
 use ratescope::clock::Clock;
 use ratescope::event::Event;
 use ratescope::policy::Per;
-use ratescope::rules::{Decision, Details, Fault, Rule, Rules, Store, TopKey, Value};
+use ratescope::rules::{
+    Decision, Details, Exception, Fault, PlannedLimit, Rule, Rules, Store, StoredKey, TopKey, Value,
+};
+use ratescope::time::Time;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,11 +34,14 @@ pub type FieldList<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 pub struct KeyOf<'a> {
     /// The domain; it can be left out if there is only one.
     pub domain: Option<&'a str>,
-    /// The full name of the rule, as in `web:user`.
+    /// The full name of the rule, as in `web:user`, or the name of one of its limits.
     pub rule: Option<&'a str>,
     /// The names of the fields and their values.
     pub fields: FieldList<'a>,
 }
+
+/// The name of a limit, and a key there.
+type OfLimit = (String, String);
 
 /// Why there is no such key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +51,10 @@ pub enum NoKey {
     Domain,
     /// No rule has this name, or no rule counts by these fields.
     Rule,
+    /// Several limits count by these fields: their names.
+    Several(Vec<String>),
+    /// The limiter of an exception is wrong.
+    Limiter(String),
     /// The store can't be asked.
     Store(Fault),
 }
@@ -56,6 +67,12 @@ impl fmt::Display for NoKey {
                 "no rule counts by these fields; give the fields of the key, as in user=ann, and its rule if several \
                  count by them",
             ),
+            NoKey::Several(limits) => write!(
+                f,
+                "several limits count by these fields; name one of them as the rule: {}",
+                limits.join(", ")
+            ),
+            NoKey::Limiter(why) => f.write_str(why),
             NoKey::Store(fault) => fault.fmt(f),
         }
     }
@@ -80,6 +97,9 @@ pub struct ResetKey {
     /// The key, with hashes in place of secrets.
     pub key: String,
 }
+
+/// The name of a domain, and something there.
+pub type OfDomain<T> = (String, T);
 
 impl<C: Clock> Service<C> {
     /// The first `most` keys of all domains, by their events in this process since it began.
@@ -114,7 +134,8 @@ impl<C: Clock> Service<C> {
         let fields = self.fields_of(key, &rules)?;
         let time = self.clock.now();
         let look = async |cost: f64| {
-            let event = Event { time, cost, fields: &fields.as_slice() };
+            let fields = Named { fields: &fields, forms: &self.forms };
+            let event = Event { time, cost, fields: &fields };
             domain.store.peek_async(&event, Details::ALL.at_once()).await
         };
         let (now, next) = (look(0.0).await, look(1.0).await);
@@ -136,13 +157,13 @@ impl<C: Clock> Service<C> {
         let domain = self.domain_of(key)?;
         let rules = domain.store.rules();
         let fields = self.fields_of(key, &rules)?;
-        let fields = fields.as_slice();
         let is_given = |field: &String| fields.iter().any(|(name, _)| name == field);
         let of = |rule: &Rule, per: &Per| match key.rule {
             Some(name) => rule.name() == name && per.fields().iter().all(is_given),
             None => !per.fields().is_empty() && per.fields().iter().all(is_given),
         };
-        let event = Event { time: self.clock.now(), cost: 0.0, fields: &fields };
+        let named = Named { fields: &fields, forms: &self.forms };
+        let event = Event { time: self.clock.now(), cost: 0.0, fields: &named };
         let mut meant = BTreeSet::new();
         for rule in rules.rules() {
             for limit in rule.limits().iter().filter(|limit| of(rule, &limit.per)) {
@@ -153,8 +174,106 @@ impl<C: Clock> Service<C> {
         if meant.is_empty() {
             return Err(NoKey::Rule);
         }
-        domain.store.reset_async(&fields, &of).await.map_err(NoKey::Store)?;
+        domain.store.reset_async(&named, &of).await.map_err(NoKey::Store)?;
         Ok(meant.into_iter().collect())
+    }
+
+    /// Lets a key have another limiter until some time: see [`Exception::new`] for its text, and
+    /// [`Exceptions`](ratescope::rules::Exceptions). The key counts by one limit; if there are several, its rule or limit
+    /// is to be named. `by` says who asks.
+    ///
+    /// # Errors
+    /// If there is no such key, or the text is wrong.
+    pub async fn except_key(
+        &self,
+        key: &KeyOf<'_>,
+        text: &str,
+        until: Time,
+        by: &str,
+    ) -> Result<Exception, NoKey> {
+        let domain = self.domain_of(key)?;
+        let mut limits = self.limits_of(key, &domain)?;
+        let (limit, subject) = match (limits.pop(), limits.is_empty()) {
+            (Some(only), true) => only,
+            (Some(last), false) => {
+                limits.push(last);
+                return Err(NoKey::Several(limits.into_iter().map(|(limit, _)| limit).collect()));
+            }
+            (None, _) => return Err(NoKey::Rule),
+        };
+        let made = Exception::new(&domain.store.rules(), &limit, &subject, text, until);
+        let said = |error: ratescope::rules::RulesError| {
+            let each = error.mistakes().iter().map(|mistake| mistake.problem().to_owned());
+            NoKey::Limiter(each.collect::<Vec<_>>().join("; "))
+        };
+        let exception = made.map_err(said)?.by(by);
+        let set = domain.store.store().set(exception.clone(), self.clock.now()).await;
+        set.map_err(NoKey::Store).map(|()| exception)
+    }
+
+    /// Ends the exceptions of a key, in the limits of its rule or in all, and returns them.
+    ///
+    /// # Errors
+    /// If there is no such key. A key without exceptions is no error.
+    pub async fn end_exceptions(&self, key: &KeyOf<'_>) -> Result<Vec<Exception>, NoKey> {
+        let domain = self.domain_of(key)?;
+        let limits = self.limits_of(key, &domain)?;
+        let (store, now) = (domain.store.store(), self.clock.now());
+        let mut ended = store.list(now);
+        ended.retain(|one| limits.contains(&(one.limit.clone(), one.subject.clone())));
+        for one in &ended {
+            let mut over = one.clone();
+            over.until = now;
+            store.set(over, now).await.map_err(NoKey::Store)?;
+        }
+        Ok(ended)
+    }
+
+    /// The exceptions of all domains that are in force, in the order of their ends in each domain.
+    pub fn exceptions(&self) -> Vec<OfDomain<Exception>> {
+        let now = self.clock.now();
+        let all = self.domains.load();
+        let of = |(name, domain): (&String, &Arc<Domain>)| {
+            let each = domain.store.store().list(now).into_iter();
+            each.map(|one| (name.clone(), one)).collect::<Vec<_>>()
+        };
+        all.iter().flat_map(of).collect()
+    }
+
+    /// Takes over the exceptions that other processes have set on Redis, and returns those that have ended. Call it every
+    /// second or so. While Redis can't be asked, the known ones stay in force.
+    pub async fn refresh_exceptions(&self) -> Vec<OfDomain<Exception>> {
+        let now = self.clock.now();
+        let mut over = Vec::new();
+        let all = self.domains.load_full();
+        for (name, domain) in all.iter() {
+            let ended = domain.store.store().refresh(now).await.unwrap_or_default();
+            over.extend(ended.into_iter().map(|one| (name.clone(), one)));
+        }
+        over
+    }
+
+    /// The names of the limits that count by the fields of a key, as for a reset, and the subject in each.
+    fn limits_of(&self, key: &KeyOf<'_>, domain: &Domain) -> Result<Vec<OfLimit>, NoKey> {
+        let rules = domain.store.rules();
+        let fields = self.fields_of(key, &rules)?;
+        let named = Named { fields: &fields, forms: &self.forms };
+        let event = Event { time: self.clock.now(), cost: 0.0, fields: &named };
+        let is_given = |field: &String| fields.iter().any(|(name, _)| name == field);
+        let is_meant = |planned: &&PlannedLimit| {
+            let rule = rules.rules().get(planned.rule);
+            let fields = planned.limit.per.fields();
+            let is_named = match key.rule {
+                Some(name) => planned.name == name || rule.is_some_and(|rule| rule.name() == name),
+                None => !fields.is_empty(),
+            };
+            !planned.is_relaxed && is_named && fields.iter().all(is_given)
+        };
+        let of = |planned: &PlannedLimit| {
+            (planned.name.clone(), StoredKey::subject_of(&planned.limit.per, &event))
+        };
+        let found: Vec<OfLimit> = rules.plan().iter().filter(is_meant).map(of).collect();
+        if found.is_empty() { Err(NoKey::Rule) } else { Ok(found) }
     }
 
     fn domain_of(&self, key: &KeyOf<'_>) -> Result<Arc<Domain>, NoKey> {
@@ -173,7 +292,10 @@ impl<C: Clock> Service<C> {
         };
         let mut fields: FieldList<'a> = each.map(read).collect();
         let Some(name) = key.rule else { return Ok(fields) };
-        let rule = rules.rules().iter().find(|rule| rule.name() == name).ok_or(NoKey::Rule)?;
+        let limit = rules.plan().iter().find(|planned| planned.name == name);
+        let by_limit = || rules.rules().get(limit?.rule);
+        let rule = rules.rules().iter().find(|rule| rule.name() == name).or_else(by_limit);
+        let rule = rule.ok_or(NoKey::Rule)?;
         for step in rule.path() {
             let is_given = fields.iter().any(|(name, _)| *name == step.key);
             if let Value::Is(value) = &step.value

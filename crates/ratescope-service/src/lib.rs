@@ -41,6 +41,8 @@ mod grpc;
 mod http;
 mod json;
 mod keys;
+mod limitador;
+mod load;
 mod message;
 pub mod meters;
 mod overrides;
@@ -51,11 +53,12 @@ mod together;
 mod unread;
 
 pub use decide::NoAnswer;
-pub use files::{Changed, FileHealth, other_format, rule_files};
+pub use files::{Changed, FileHealth, rule_files};
 pub use forms::{Form, Forms};
 pub use grpc::{Grpc, NAME};
 pub use http::{Http, HttpSettings};
-pub use keys::{FieldList, KeyOf, KeyOrder, KeyState, NoKey, ResetKey};
+pub use keys::{FieldList, KeyOf, KeyOrder, KeyState, NoKey, OfDomain, ResetKey};
+pub use limitador::other_format;
 pub use message::{
     Code, DescriptorStatus, Entry, HeaderValue, RateLimit, RateLimitDescriptor, RateLimitOverride,
     RateLimitRequest, RateLimitResponse, Unit,
@@ -66,6 +69,7 @@ pub use states::States;
 use arc_swap::ArcSwap;
 use domain::Domain;
 use files::Files;
+use load::LoadState;
 use meters::Meters;
 use overrides::Overrides;
 use ratescope::clock::{Clock, SystemClock};
@@ -97,6 +101,7 @@ pub struct Service<C = SystemClock> {
     /// The outages of its Redis.
     outages: Arc<Outages>,
     forms: Arc<Forms>,
+    load: Arc<LoadState>,
     metric_names: MetricNames,
     /// Registered when the first rules are added, so that the recorder can be installed before.
     meters: OnceLock<Meters>,
@@ -121,6 +126,7 @@ impl<C: Clock> Service<C> {
             probe,
             outages: Arc::default(),
             forms: Arc::default(),
+            load: Arc::default(),
             metric_names: MetricNames::default(),
             meters: OnceLock::new(),
             unread: Unread::default(),
@@ -180,6 +186,7 @@ impl<C: Clock> Service<C> {
             )));
         }
         self.forms.check(&rules)?;
+        self.load.check(&rules)?;
         let domain = self.open(rules.with_key_secret(self.key_secret.clone()))?;
         self.domains.rcu(|domains| {
             let mut domains = BTreeMap::clone(domains);
@@ -192,7 +199,9 @@ impl<C: Clock> Service<C> {
     fn open(&self, rules: Rules) -> Result<Arc<Domain>, RulesError> {
         self.meters();
         let store = self.states.open(rules)?;
-        Ok(Arc::new(Domain::new(store, &self.probe, &self.outages, self.metric_names)))
+        let domain = Domain::new(store, &self.probe, &self.outages, self.metric_names);
+        domain.store.set_load(self.load.get());
+        Ok(Arc::new(domain))
     }
 
     fn remove(&self, domain: &str) {
@@ -216,15 +225,18 @@ impl<C: Clock> Service<C> {
         each.collect()
     }
 
-    /// Writes the states of all domains that are in the memory of this process, for [`States::saved`]. Requests are
+    /// Writes the states and exceptions of all domains that are in the memory of this process, for [`States::saved`]. Requests are
     /// answered meanwhile, and one may be missing in some limits. Limits that requests bring along are left out.
     ///
     /// # Errors
     /// If they can't be written.
     pub fn save(&self, to: &mut impl io::Write) -> io::Result<()> {
         let domains = self.domains.load();
-        let stores = domains.iter().filter_map(|(name, one)| Some((name, one.memory.as_ref()?)));
-        states::write(stores, self.clock.now(), to)
+        let now = self.clock.now();
+        let stores = domains.iter().filter_map(|(name, one)| {
+            Some((name, one.memory.as_ref()?, one.store.store().list(now)))
+        });
+        states::write(stores, now, to)
     }
 
     /// Asks whether its Redis counts, as [`Redis::ping`](ratescope_redis::Redis::ping) does, and logs a change.
@@ -257,6 +269,10 @@ impl<C: Clock> Service<C> {
         &self.clock
     }
 
+    fn checks(&self) -> Checks {
+        Checks { forms: Arc::clone(&self.forms), load: Arc::clone(&self.load) }
+    }
+
     fn domain(&self, name: &str) -> Option<Arc<Domain>> {
         self.domains.load().get(name).map(Arc::clone)
     }
@@ -270,10 +286,21 @@ impl<C: Clock> Service<C> {
     }
 }
 
+/// What is checked of rules when they are read.
+#[derive(Clone)]
+struct Checks {
+    forms: Arc<Forms>,
+    load: Arc<LoadState>,
+}
+
 /// Puts the text of a file in force; its domain stays.
-fn reload(domain: &Domain, forms: &Forms, file: &str, text: &str, now: Time) -> Reloaded {
+fn reload(domain: &Domain, checks: &Checks, file: &str, text: &str, now: Time) -> Reloaded {
     let before = domain.store.rules();
-    let read = Rules::read(file, text).and_then(|rules| forms.check(&rules).map(|()| rules));
+    let read = Rules::read(file, text).and_then(|rules| {
+        checks.forms.check(&rules)?;
+        checks.load.check(&rules)?;
+        Ok(rules)
+    });
     match read {
         Err(error) => Reloaded::Rejected(error),
         Ok(rules) if rules.domain() != before.domain() => Reloaded::Rejected(rules.wrong(format!(

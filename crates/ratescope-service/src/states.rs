@@ -1,7 +1,7 @@
 //! Where the states of a service are: in its memory, or on Redis.
 
 use ratescope::internal::escaped;
-use ratescope::rules::{Fault, MemoryStore, OpenError, Rules, RulesError, Store};
+use ratescope::rules::{Exception, Fault, MemoryStore, OpenError, Rules, RulesError, Store};
 use ratescope::store::SavedError;
 use ratescope::time::Time;
 use ratescope_redis::{Options, Redis};
@@ -11,6 +11,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The first line of saved states, with the version of the format.
 const BEGIN: &[u8] = b"ratescope states 1\n";
+
+/// What a domain has among the saved states: those of its keys, and a line for each of its exceptions.
+#[derive(Default)]
+struct Saved {
+    keys: Vec<u8>,
+    exceptions: Vec<Exception>,
+}
 
 /// Opens a store for the rules of each file.
 pub struct States {
@@ -25,6 +32,8 @@ pub(super) struct Opened {
     pub(super) store: Arc<dyn Store>,
     /// The same store, if its states are in the memory of this process and can be saved.
     pub(super) memory: Option<MemoryStore>,
+    /// Those that were saved.
+    pub(super) exceptions: Vec<Exception>,
 }
 
 impl States {
@@ -32,7 +41,8 @@ impl States {
     pub fn new(
         open: impl Fn(Rules) -> Result<Arc<dyn Store>, RulesError> + Send + Sync + 'static,
     ) -> Self {
-        let open = move |rules| Ok(Opened { store: open(rules)?, memory: None });
+        let open =
+            move |rules| Ok(Opened { store: open(rules)?, memory: None, exceptions: Vec::new() });
         States { open: Box::new(open), redis: None }
     }
 
@@ -51,17 +61,19 @@ impl States {
         Ok(Self::of_saved(keys, read(bytes).ok_or(SavedError::Foreign)?))
     }
 
-    fn of_saved(keys: usize, saved: BTreeMap<String, Vec<u8>>) -> Self {
+    fn of_saved(keys: usize, saved: BTreeMap<String, Saved>) -> Self {
         let saved = Mutex::new(saved);
         let open = move |rules: Rules| {
             let of_domain =
                 saved.lock().unwrap_or_else(PoisonError::into_inner).remove(rules.domain());
-            let restored = of_domain.and_then(|bytes| {
+            let (of_keys, exceptions) = of_domain.map(|it| (it.keys, it.exceptions)).unzip();
+            let restored = of_keys.and_then(|bytes| {
                 let restored = MemoryStore::restore(rules.clone(), keys, &bytes);
                 restored.map_err(|error| note_lost(rules.domain(), &error)).ok()
             });
             let memory = restored.unwrap_or_else(|| MemoryStore::new(rules, keys));
-            Ok(Opened { store: Arc::new(memory.clone()), memory: Some(memory) })
+            let exceptions = exceptions.unwrap_or_default();
+            Ok(Opened { store: Arc::new(memory.clone()), memory: Some(memory), exceptions })
         };
         States { open: Box::new(open), redis: None }
     }
@@ -97,32 +109,39 @@ fn note_lost(domain: &str, error: &SavedError) {
     tracing::error!(target: "ratescope", layer = domain, "the saved states are not used: {error}");
 }
 
-/// Writes the states of each domain: a line with its name and the number of bytes, and then these.
+/// Writes the states of each domain: a line with its name and the numbers of bytes, and then these: the states of its
+/// keys, and its exceptions as lines.
 pub(super) fn write<'a>(
-    stores: impl Iterator<Item = (&'a String, &'a MemoryStore)>,
+    stores: impl Iterator<Item = (&'a String, &'a MemoryStore, Vec<Exception>)>,
     now: Time,
     to: &mut impl Write,
 ) -> io::Result<()> {
     to.write_all(BEGIN)?;
-    for (domain, store) in stores {
+    for (domain, store, exceptions) in stores {
         let bytes = store.save(now);
-        writeln!(to, "{} {}", escaped(domain), bytes.len())?;
+        let lines: String = exceptions.iter().map(|one| format!("{one}\n")).collect();
+        writeln!(to, "{} {} {}", escaped(domain), bytes.len(), lines.len())?;
         to.write_all(&bytes)?;
+        to.write_all(lines.as_bytes())?;
     }
     Ok(())
 }
 
-/// The bytes of each domain; `None` if they were not written by [`write`].
-fn read(bytes: &[u8]) -> Option<BTreeMap<String, Vec<u8>>> {
+/// What each domain has; `None` if the bytes were not written by [`write`].
+fn read(bytes: &[u8]) -> Option<BTreeMap<String, Saved>> {
     let mut rest = bytes.strip_prefix(BEGIN)?;
     let mut saved = BTreeMap::new();
     while !rest.is_empty() {
         let end = rest.iter().position(|byte| *byte == b'\n')?;
         let (line, after) = rest.split_at(end);
-        let (domain, length) = core::str::from_utf8(line).ok()?.split_once(' ')?;
+        let (domain, lengths) = core::str::from_utf8(line).ok()?.split_once(' ')?;
+        let (of_keys, of_exceptions) = lengths.split_once(' ')?;
         let domain = percent_encoding::percent_decode_str(domain).decode_utf8().ok()?;
-        let (bytes, after) = after.get(1..)?.split_at_checked(length.parse().ok()?)?;
-        saved.insert(domain.into_owned(), bytes.to_vec());
+        let (keys, after) = after.get(1..)?.split_at_checked(of_keys.parse().ok()?)?;
+        let (lines, after) = after.split_at_checked(of_exceptions.parse().ok()?)?;
+        let lines = core::str::from_utf8(lines).ok()?.lines();
+        let exceptions = lines.map(|line| line.parse().ok()).collect::<Option<_>>()?;
+        saved.insert(domain.into_owned(), Saved { keys: keys.to_vec(), exceptions });
         rest = after;
     }
     Some(saved)

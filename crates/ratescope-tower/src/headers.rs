@@ -6,6 +6,7 @@
 //! | `X-RateLimit-Limit` | the quota of the limit with the least remaining | a limit applies |
 //! | `X-RateLimit-Remaining` | what remains of that quota, rounded down | |
 //! | `X-RateLimit-Reset` | whole seconds until the whole quota is available again, rounded up; in a refusal by this limit, or with nothing remaining, until the request would pass | |
+//! | `X-RateLimit-Soft` | the names of the limits that the request exceeds, in quotes, as in `"web:user"` | it passes only since their throttle is soft or elastic |
 //! | `RateLimit-Policy`, `RateLimit` | the same for all limits that apply, in the form of the draft | |
 //!
 //! If an inner service or layer has set headers already:
@@ -77,11 +78,20 @@ const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const X_RETRY_AFTER: HeaderName = HeaderName::from_static("x-ratelimit-retry-after");
+const X_SOFT: HeaderName = HeaderName::from_static("x-ratelimit-soft");
 
 /// The names of all headers that the layer adds, for the `Access-Control-Expose-Headers` of
 /// [CORS](self#pages-of-other-origins).
-pub const ALL_NAMES: [HeaderName; 7] =
-    [RETRY_AFTER, X_RETRY_AFTER, X_LIMIT, X_REMAINING, X_RESET, draft::POLICY, draft::LIMIT];
+pub const ALL_NAMES: [HeaderName; 8] = [
+    RETRY_AFTER,
+    X_RETRY_AFTER,
+    X_LIMIT,
+    X_REMAINING,
+    X_RESET,
+    X_SOFT,
+    draft::POLICY,
+    draft::LIMIT,
+];
 
 /// Which headers responses have. The default is [`Headers::ALL`].
 ///
@@ -139,7 +149,8 @@ impl Headers {
         Headers { x_retry_after: is_sent, ..self }
     }
 
-    /// Sets whether there are `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`.
+    /// Sets whether there are `X-RateLimit-Limit`, `X-RateLimit-Remaining`, `X-RateLimit-Reset` and, where a request passes
+    /// softly, `X-RateLimit-Soft`.
     #[must_use]
     pub const fn x_ratelimit(self, is_sent: bool) -> Headers {
         Headers { x_ratelimit: is_sent, ..self }
@@ -203,6 +214,9 @@ impl Headers {
         if self.x_ratelimit {
             let least = each.iter().reduce(|a, b| if b.remaining < a.remaining { b } else { a });
             values.least = least.map(|of| (of.limit.quota.clone(), of.rounded));
+            if refused.is_none() && decision.is_soft() {
+                values.soft = soft(prepared, outcomes);
+            }
         }
         if self.ratelimit {
             let limits = draft::limits(each.iter().map(|of| (of.limit.item.as_str(), of.rounded)));
@@ -250,6 +264,7 @@ pub(super) struct Values {
     x_retry_after: Option<u64>,
     /// The size of the quota with the least remaining, and its numbers.
     least: Option<(HeaderValue, RoundedQuota)>,
+    soft: Option<HeaderValue>,
     /// RateLimit-Policy and RateLimit.
     policies: Option<HeaderValue>,
     limits: Option<HeaderValue>,
@@ -286,11 +301,21 @@ impl Values {
                 headers.insert(X_RESET, number(reset));
             }
         }
+        if let Some(soft) = self.soft.take() {
+            headers.append(X_SOFT, soft);
+        }
         if let (Some(policies), Some(limits)) = (self.policies.take(), self.limits.take()) {
             headers.append(draft::POLICY, policies);
             headers.append(draft::LIMIT, limits);
         }
     }
+}
+
+/// The names of the limits that an event exceeds, though it passes.
+fn soft(prepared: &Prepared, outcomes: &[PlacedOutcome]) -> Option<HeaderValue> {
+    let exceeded = outcomes.iter().filter(|one| one.exceeds && !one.is_shadow);
+    let names = exceeded.filter_map(|one| Some(draft::name_in_list(&prepared.limit(one.at)?.name)));
+    HeaderValue::try_from(names.collect::<Vec<_>>().join(", ")).ok()
 }
 
 /// True if a header already names this remaining amount or less.

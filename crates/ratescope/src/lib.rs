@@ -210,6 +210,7 @@ pub mod internal {
         address::made::Made,
         rules::by_rules::ByRules,
         rules::decision::{PlacedOutcome, RawQuota},
+        rules::exceptions::{changed, too_many},
         rules::plan::{Ask, Asked, Mode},
         rules::sketch::{Placed, Sketch},
     };

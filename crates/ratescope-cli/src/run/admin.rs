@@ -8,6 +8,7 @@ use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use metrics_exporter_prometheus::PrometheusHandle;
 use ratescope::policy::KeySecret;
+use ratescope::rules::Load;
 use ratescope_live::{Body, Routes};
 use ratescope_service::Service;
 use std::net::SocketAddr;
@@ -25,14 +26,18 @@ pub(super) struct Admin {
     pub(super) health: Health,
     /// The secret of the hashes in place of keys; `None` if keys are shown.
     pub(super) hides: Option<KeySecret>,
+    /// The load of the service is told here.
+    pub(super) takes_load: bool,
 }
 
 impl Admin {
     /// Answers a request. `/healthz` and `/readyz` without a query, and the files of the page, are public; all else
     /// needs the token or, if there is none, a name of this machine as the host.
     pub(super) async fn answer<Q>(&self, request: &Request<Q>) -> Response<Body> {
-        if request.uri().path() == "/key" {
-            return self.key(request).await;
+        match request.uri().path() {
+            "/key" => return self.key(request).await,
+            "/load" => return self.load(request),
+            _ => {}
         }
         let is_reading = request.method() == Method::GET || request.method() == Method::HEAD;
         let (status, text) = match (request.uri().path(), request.uri().query()) {
@@ -64,7 +69,7 @@ impl Admin {
                 if let Some(refusal) = self.live.refusal(request) {
                     return refusal;
                 }
-                let known = "there are /healthz, /healthz?verbose, /readyz, /metrics, /rules, /keys, /key and /live.html\n";
+                let known = "there are /healthz, /healthz?verbose, /readyz, /metrics, /rules, /keys, /key, /load and /live.html\n";
                 (StatusCode::NOT_FOUND, known.into())
             }
         };
@@ -77,16 +82,43 @@ impl Admin {
             return refusal;
         }
         let method = request.method();
-        if ![Method::GET, Method::HEAD, Method::DELETE].contains(method) {
-            let why = "the method must be GET, or DELETE to reset the key\n";
-            let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, why.into());
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, DELETE"));
-            return response;
+        if ![Method::GET, Method::HEAD, Method::DELETE, Method::PUT].contains(method) {
+            let why = "the method must be GET, DELETE to reset the key, or PUT for an exception\n";
+            return not_allowed(why, "GET, HEAD, DELETE, PUT");
         }
         let query = request.uri().query().unwrap_or("");
         let peer = request.extensions().get::<SocketAddr>().copied();
         let by = By { peer, token: self.live.who(request) };
         json(keys::one(&self.service, method, query, &by).await)
+    }
+
+    /// Answers about the load, or takes one.
+    fn load<Q>(&self, request: &Request<Q>) -> Response<Body> {
+        if let Some(refusal) = self.live.unauthorized(request) {
+            return refusal;
+        }
+        let bad = |why: &str| plain(StatusCode::BAD_REQUEST, format!("{why}\n").into());
+        let query = request.uri().query().unwrap_or("");
+        match *request.method() {
+            Method::GET | Method::HEAD => {}
+            Method::PUT if !self.takes_load => {
+                return bad("the load is told here with --load admin");
+            }
+            Method::PUT => {
+                let percent = query.strip_prefix("percent=").and_then(|text| text.parse().ok());
+                let load = percent.and_then(|percent| Load::from_percent(percent).ok());
+                let Some(load) = load else { return bad("write the load as in /load?percent=42") };
+                self.service.set_load(Some(load));
+            }
+            _ => {
+                return not_allowed(
+                    "the method must be GET, or PUT to tell the load\n",
+                    "GET, HEAD, PUT",
+                );
+            }
+        }
+        let load = self.service.load().map_or("unknown".to_owned(), |load| load.to_string());
+        plain(StatusCode::OK, format!("{load}\n").into())
     }
 
     /// Answers a load balancer on the port for everybody.
@@ -114,6 +146,12 @@ fn json((status, text): keys::Answer) -> Response<Body> {
     let mut response = plain(status, text);
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, json);
+    response
+}
+
+fn not_allowed(why: &'static str, methods: &'static str) -> Response<Body> {
+    let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, why.into());
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
     response
 }
 

@@ -1,5 +1,6 @@
 //! The arguments of `ratescope run`, and the settings that are made of them.
 
+use super::load;
 use super::log;
 use super::ports::Port;
 use super::tls::{Tls, TlsFiles};
@@ -7,7 +8,7 @@ use crate::bounded;
 use crate::rules::FormArgs;
 use crate::terminal::{above_zero, at_least_one};
 use hyper::header::{HeaderName, HeaderValue};
-use ratescope::policy::KeySecret;
+use ratescope::policy::{KeySecret, is_credential};
 use ratescope::{ParseError, Span};
 use ratescope_live::{Probe, Routes};
 use ratescope_redis::Options;
@@ -92,6 +93,19 @@ pub(crate) struct Args {
     /// Serve only clients with a certificate of an authority in this file, as PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(super) tls_client_ca: Option<PathBuf>,
+
+    /// Serve the admin port by TLS, too, with the certificate of --tls-cert. Clients need none of their own there, but the
+    /// token; ratescope keys and ratescope health then take --admin https://... and --admin-ca
+    #[arg(long, requires = "tls_cert")]
+    pub(super) admin_tls: bool,
+
+    /// Where the load comes from, on which rules depend with `throttle: elastic up to 2x while load < 70%`. pressure:
+    /// how long tasks waited for a processor in the last 10 s (Linux's /proc/pressure/cpu). average: the load average of
+    /// a minute by processors. admin: PUT /load?percent=42 on the admin port. field:NAME: each request that has this
+    /// field, as in 42%; of /auth, if --field takes it from a header. What is told is believed for 30 s; an unknown load
+    /// makes elastic rules hard
+    #[arg(long, value_name = "SOURCE")]
+    pub(super) load: Option<load::Source>,
 
     /// Keep the states on Redis, shared with other processes, as in redis://127.0.0.1:6379,
     /// redis-cluster://127.0.0.1:7000,127.0.0.1:7001 or redis-sentinel://127.0.0.1:26379,127.0.0.1:26380/mymaster;
@@ -274,7 +288,11 @@ impl Args {
 
     /// How the fields of requests are read.
     pub(super) fn forms(&self) -> Forms {
-        Forms { pass_doubtful: self.pass_doubtful_paths, ..self.forms.forms() }
+        let from_credentials =
+            self.field.iter().filter(|(_, header)| is_credential(header.as_str()));
+        // So that a key is the same by /auth, by /check and by gRPC.
+        let secret = from_credentials.map(|(name, _)| name.clone()).collect();
+        Forms { pass_doubtful: self.pass_doubtful_paths, secret, ..self.forms.forms() }
     }
 
     /// How `/auth` finds fields, and who may ask from a browser.

@@ -1,10 +1,11 @@
-//! The keys of clients on the admin port, as JSON: the lists, one key, and its reset.
+//! The keys of clients on the admin port, as JSON: the lists, one key, its reset, and exceptions for it.
 
 use hyper::body::Bytes;
 use hyper::{Method, StatusCode};
+use ratescope::clock::Clock;
 use ratescope::event::{Event, Fields};
 use ratescope::policy::KeySecret;
-use ratescope::rules::TopKey;
+use ratescope::rules::{Exception, TopKey};
 use ratescope::{Retry, Span, Time};
 use ratescope_service::{KeyOf, KeyOrder, KeyState, NoKey, Service};
 use serde_json::{Value, json};
@@ -32,10 +33,13 @@ pub(super) type Answer = (StatusCode, Bytes);
 
 /// Answers `GET /keys?by=refused&most=20`; without `by`, with all lists. `hides` shows hashes in place of keys.
 pub(super) fn lists(service: &Service, query: &str, hides: Option<&KeySecret>) -> Answer {
-    let (mut orders, mut most) = (ORDERS.to_vec(), USUAL);
+    let (mut orders, mut most, mut exceptions) = (ORDERS.to_vec(), USUAL, true);
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         match &*name {
-            "by" => orders.retain(|(known, _)| *known == value),
+            "by" => {
+                orders.retain(|(known, _)| *known == value);
+                exceptions &= value == "exceptions";
+            }
             "most" => match value.parse() {
                 Ok(n) if (1..=MOST).contains(&n) => most = n,
                 _ => return wrong(&format!("most must be a number from 1 to {MOST}")),
@@ -43,12 +47,13 @@ pub(super) fn lists(service: &Service, query: &str, hides: Option<&KeySecret>) -
             _ => return wrong("there are by and most"),
         }
     }
-    if orders.is_empty() {
-        return wrong("by must be busiest, refused or fullest");
+    if orders.is_empty() && !exceptions {
+        return wrong("by must be busiest, refused, fullest or exceptions");
     }
+    let hidden =
+        |subject: &str| hides.map_or_else(|| subject.to_owned(), |secret| secret.hashed(subject));
     let row = |key: &TopKey| {
-        let subject = &key.key.subject;
-        let subject = hides.map_or_else(|| subject.clone(), |secret| secret.hashed(subject));
+        let subject = hidden(&key.key.subject);
         json!({
             "rule": key.key.rule, "key": subject, "events": key.events, "error": key.error,
             "level": key.outcome.level, "limit": key.outcome.limit, "at": key.time.as_micros() as f64 / 1e6,
@@ -56,7 +61,13 @@ pub(super) fn lists(service: &Service, query: &str, hides: Option<&KeySecret>) -
     };
     let list = |order| Value::from_iter(service.keys(order, most).iter().map(row));
     let lists = orders.into_iter().map(|(name, order)| (name.to_owned(), list(order)));
-    (StatusCode::OK, text(&Value::Object(lists.collect())))
+    let mut lists: serde_json::Map<String, Value> = lists.collect();
+    if exceptions {
+        let all = service.exceptions();
+        let each = all.iter().map(|(_, one)| excepted(one, hidden(&one.subject)));
+        lists.insert("exceptions".to_owned(), each.collect());
+    }
+    (StatusCode::OK, text(&Value::Object(lists)))
 }
 
 const ORDERS: [(&str, KeyOrder); 3] = [
@@ -65,13 +76,27 @@ const ORDERS: [(&str, KeyOrder); 3] = [
     ("fullest", KeyOrder::Fullest),
 ];
 
-/// Answers `GET /key?domain=web&rule=web:user&user=ann`, and the same as a DELETE, which resets the key.
+fn excepted(one: &Exception, key: String) -> Value {
+    let Exception { limit, limiter, until, by, .. } = one;
+    let until = until.as_micros() as f64 / 1e6;
+    json!({"rule": limit, "key": key, "limit": limiter.to_string(), "until": until, "by": by})
+}
+
+/// The longest time of an exception: a year.
+const LONGEST: Span = Span::hours(24 * 366);
+
+/// Answers `GET /key?domain=web&rule=web:user&user=ann`, and the same as a DELETE, which resets the key. A PUT with
+/// `limit=500/1m&for=1d` gives the key another limit for a while, and `limit=usual` ends that.
 pub(super) async fn one(service: &Service, method: &Method, query: &str, by: &By<'_>) -> Answer {
     let (mut domain, mut rule, mut fields) = (None, None, Vec::new());
+    let (mut limit, mut span) = (None, None);
+    let is_put = method == Method::PUT;
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         match &*name {
             "domain" => domain = Some(value),
             "rule" => rule = Some(value),
+            "limit" if is_put => limit = Some(value),
+            "for" if is_put => span = Some(value),
             _ => fields.push((name, value)),
         }
         if fields.len() > FIELDS {
@@ -79,12 +104,40 @@ pub(super) async fn one(service: &Service, method: &Method, query: &str, by: &By
         }
     }
     let key = KeyOf { domain: domain.as_deref(), rule: rule.as_deref(), fields };
-    let answer = if method == Method::DELETE {
+    let By { token, peer } = by;
+    let peer = peer.map(|peer| peer.to_string());
+    let answer = if is_put {
+        let who = token.map(str::to_owned).or_else(|| peer.clone()).unwrap_or_default();
+        match (limit.as_deref(), span.as_deref().map(str::parse::<Span>)) {
+            (Some("usual"), None) => service.end_exceptions(&key).await.map(|ended| {
+                for one in &ended {
+                    let (rule, key) = (&one.limit, &one.subject);
+                    tracing::info!(target: "ratescope", rule, key, token, peer, "an operator ended an exception");
+                }
+                let each = ended.iter().map(|one| excepted(one, one.subject.clone()));
+                json!({"ended": Value::from_iter(each)})
+            }),
+            (Some(limit), Some(Ok(span))) if span > Span::ZERO && span <= LONGEST => {
+                let until = service.clock().now().after(span);
+                service.except_key(&key, limit, until, &who).await.map(|one| {
+                    let (rule, key, limit) = (&one.limit, &one.subject, one.limiter.to_string());
+                    let span = span.to_string();
+                    tracing::info!(
+                        target: "ratescope", rule, key, limit, span, token, peer, "an operator made an exception"
+                    );
+                    json!({"exception": excepted(&one, one.subject.clone())})
+                })
+            }
+            _ => {
+                return wrong(
+                    "write the limit and for how long, up to 366 days, as in limit=500/1m&for=1d, or limit=usual",
+                );
+            }
+        }
+    } else if method == Method::DELETE {
         service.reset_key(&key).await.map(|reset| {
             let each = reset.iter().map(|one| json!({"rule": one.rule, "key": one.key}));
             for one in &reset {
-                let By { token, peer } = by;
-                let peer = peer.map(|peer| peer.to_string());
                 let (rule, key) = (&one.rule, &one.key);
                 tracing::info!(target: "ratescope", rule, key, token, peer, "an operator reset a key");
             }
@@ -99,6 +152,7 @@ pub(super) async fn one(service: &Service, method: &Method, query: &str, by: &By
         Err(why) => {
             let status = match why {
                 NoKey::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+                NoKey::Several(_) | NoKey::Limiter(_) => StatusCode::BAD_REQUEST,
                 _ => StatusCode::NOT_FOUND,
             };
             (status, text(&json!({"error": why.to_string()})))

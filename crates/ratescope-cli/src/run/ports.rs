@@ -88,23 +88,26 @@ pub(super) struct Ports {
     pub(super) operators: Arc<Semaphore>,
     /// The TLS of gRPC and HTTP.
     pub(super) tls: Option<Arc<Tls>>,
+    /// The admin port has it, too.
+    pub(super) is_admin_tls: bool,
 }
 
 impl Ports {
     /// The addresses at which it listens, as in `gRPC at 127.0.0.1:8081, HTTP at http://127.0.0.1:8080`.
     pub(super) fn addresses(&self) -> io::Result<String> {
         let mut addresses = Vec::new();
+        let scheme = if self.is_admin_tls { "https" } else { "http" };
         for (name, listener) in [
             ("gRPC at ", &self.grpc),
             (if self.tls.is_some() { "HTTP at https://" } else { "HTTP at http://" }, &self.http),
-            ("admin at http://", &self.admin),
+            (&*format!("admin at {scheme}://"), &self.admin),
         ] {
             if let Some(listener) = listener {
                 addresses.push(format!("{name}{}", listener.local_addr()?));
             }
         }
         if let Some(listener) = &self.admin {
-            addresses.push(format!("Live at http://{}/live.html", listener.local_addr()?));
+            addresses.push(format!("Live at {scheme}://{}/live.html", listener.local_addr()?));
         }
         Ok(addresses.join(", "))
     }
@@ -177,7 +180,10 @@ impl Ports {
             let request = request.map(drop);
             async move { admin.answer(&request).await }
         };
-        let settings = Settings { room: Arc::clone(&self.operators), ..self.settings.clone() };
+        let tls = self.tls.clone().filter(|_| self.is_admin_tls);
+        let tls = tls.map(|tls| -> AcceptTls { Arc::new(move || tls.admin()) });
+        let room = Arc::clone(&self.operators);
+        let settings = Settings { room, tls, ..self.settings.clone() };
         server::accept_http(listener, open, server::http(HEAD), settings, answer).await;
     }
 }

@@ -1,4 +1,4 @@
-//! TLS on the ports of gRPC and HTTP, with certificates that are read again when their files change.
+//! TLS on the ports, with certificates that are read again when their files change.
 
 use crate::bounded;
 use arc_swap::ArcSwap;
@@ -38,8 +38,16 @@ struct Texts {
 /// The settings of TLS in force, and the files that they are from.
 pub(crate) struct Tls {
     files: TlsFiles,
-    config: ArcSwap<ServerConfig>,
+    config: ArcSwap<Configs>,
     seen: Mutex<Seen>,
+}
+
+/// The settings of the ports.
+struct Configs {
+    /// Of gRPC and HTTP, whose clients may need a certificate.
+    clients: ServerConfig,
+    /// Of the admin port, where the token says who asks.
+    admin: ServerConfig,
 }
 
 struct Seen {
@@ -88,19 +96,24 @@ impl Tls {
 
     /// Accepts connections of gRPC.
     pub(super) fn grpc(&self) -> TlsAcceptor {
-        self.acceptor(GRPC)
+        acceptor(&self.config.load().clients, GRPC)
     }
 
     /// Accepts connections of HTTP/1.
     pub(super) fn http(&self) -> TlsAcceptor {
-        self.acceptor(HTTP)
+        acceptor(&self.config.load().clients, HTTP)
     }
 
-    fn acceptor(&self, protocol: &[u8]) -> TlsAcceptor {
-        let mut config = ServerConfig::clone(&self.config.load());
-        config.alpn_protocols = vec![protocol.to_vec()];
-        Arc::new(config).into()
+    /// Accepts connections of the admin port.
+    pub(super) fn admin(&self) -> TlsAcceptor {
+        acceptor(&self.config.load().admin, HTTP)
     }
+}
+
+fn acceptor(config: &ServerConfig, protocol: &[u8]) -> TlsAcceptor {
+    let mut config = config.clone();
+    config.alpn_protocols = vec![protocol.to_vec()];
+    Arc::new(config).into()
 }
 
 impl TlsFiles {
@@ -115,15 +128,16 @@ impl TlsFiles {
         })
     }
 
-    fn config(&self, texts: &Texts) -> Result<ServerConfig, String> {
+    fn config(&self, texts: &Texts) -> Result<Configs, String> {
         let wrong =
             |path: &Path, why: &dyn core::fmt::Display| format!("{}: {why}", path.display());
         let provider = Arc::new(ring::default_provider());
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        let begun = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?;
+        let admin = begun.clone().with_no_client_auth();
         let builder = match self.clients.as_deref().zip(texts.clients.as_ref()) {
-            None => builder.with_no_client_auth(),
+            None => begun.with_no_client_auth(),
             Some((path, text)) => {
                 let mut roots = RootCertStore::empty();
                 for certificate in certificates(text).map_err(|why| wrong(path, &why))? {
@@ -131,14 +145,17 @@ impl TlsFiles {
                 }
                 let verifier = WebPkiClientVerifier::builder_with_provider(roots.into(), provider);
                 let verifier = verifier.build().map_err(|error| wrong(path, &error))?;
-                builder.with_client_cert_verifier(verifier)
+                begun.with_client_cert_verifier(verifier)
             }
         };
         let chain =
             certificates(&texts.certificate).map_err(|why| wrong(&self.certificate, &why))?;
         let key = PrivateKeyDer::from_pem_slice(texts.key.as_bytes())
             .map_err(|error| wrong(&self.key, &format!("it has no private key as PEM: {error}")))?;
-        builder.with_single_cert(chain, key).map_err(|error| wrong(&self.certificate, &error))
+        let not_fit = |error| wrong(&self.certificate, &error);
+        let admin = admin.with_single_cert(chain.clone(), key.clone_key()).map_err(not_fit)?;
+        let clients = builder.with_single_cert(chain, key).map_err(not_fit)?;
+        Ok(Configs { clients, admin })
     }
 }
 

@@ -1,9 +1,11 @@
 //! What is done each second: the health, the counters and old data.
 
 use super::admin::Admin;
+use super::load::Source;
 use super::log;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use ratescope::clock::Clock;
+use ratescope::rules::{Exception, Load};
 use std::error::Error;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -29,6 +31,7 @@ pub(super) fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
     let handle = recorder.handle();
     metrics::set_global_recorder(recorder)?;
     metrics::describe_gauge!("ratescope_green", "1 while the health is green, and else 0");
+    metrics::describe_gauge!("ratescope_load_percent", "The load on which elastic rules depend");
     metrics::describe_gauge!("ratescope_build_info", "1, labelled with the version");
     metrics::gauge!("ratescope_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
     metrics_process::Collector::default().describe();
@@ -36,13 +39,26 @@ pub(super) fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
 }
 
 /// Every [`UPKEEP`], for ever, asks whether the store answers, updates the gauges and has the probe drop old data.
-pub(super) async fn keep_up(admin: &Admin, reporter: &HealthReporter) {
+pub(super) async fn keep_up(admin: &Admin, reporter: &HealthReporter, load: Option<&Source>) {
     let Admin { service, metrics, health, .. } = admin;
     let process = metrics_process::Collector::default();
     let mut was_green = None;
     loop {
         process.collect();
         health.ping().await;
+        for (domain, one) in service.refresh_exceptions().await {
+            let Exception { limit, subject, limiter, by, .. } = one;
+            let limiter = limiter.to_string();
+            tracing::info!(target: "ratescope", domain, limit, key = subject, limiter, by, "an exception has ended");
+        }
+        match load.and_then(Source::measure) {
+            Some(load) => service.set_load(load.ok()),
+            None => service.forget_load(),
+        }
+        if load.is_some() {
+            metrics::gauge!("ratescope_load_percent")
+                .set(service.load().map_or(f64::NAN, Load::percent));
+        }
         let is_green = health.is_green();
         // Who watches is told of changes only.
         if was_green.replace(is_green) != Some(is_green) {

@@ -6,6 +6,8 @@
 -- the numbers.
 local asked_, longest_ = unpack('<I2d', args_)
 local delayed_, refused_, refusing_, rest_ = false, {}, {}, nil
+-- Something else has refused all of these events.
+local elsewhere_ = not allowed_
 local asks_, gives_back_, said_, told_ = {}, {}, {}, {}
 
 -- Notes what a limit said.
@@ -23,7 +25,7 @@ end
 local function judge_(flag, rule, event, passes)
   if looks_ or flag >= 16 then return false, false end
   if charges_ then return true, true end
-  if not allowed_ then return refusing_[event], false end
+  if not allowed_ then return elsewhere_ or refusing_[event], false end
   if delayed_ then return false, false end
   -- A shadow counts what it would count if it could refuse. A limit whose relaxed form is in force in its place counts
   -- only what it lets pass itself.

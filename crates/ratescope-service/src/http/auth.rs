@@ -1,7 +1,7 @@
 //! The layer of `/auth`, which finds the fields of a request in the headers that a proxy writes.
 
 use super::HttpSettings;
-use crate::domain::Domain;
+use crate::domain::{Domain, DomainStore};
 use crate::pass::Pass;
 use crate::{Form, Forms};
 use core::net::IpAddr;
@@ -15,7 +15,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use tower_layer::Layer;
 
-pub(super) type Auth<C> = RateLimited<Pass, Observed<Arc<dyn Store>>, Problem, C>;
+pub(super) type Auth<C> = RateLimited<Pass, Observed<DomainStore>, Problem, C>;
 
 const METHOD: [&str; 2] = ["x-forwarded-method", "x-original-method"];
 const PATH: [&str; 2] = ["x-forwarded-uri", "x-original-uri"];

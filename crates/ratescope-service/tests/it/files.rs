@@ -340,18 +340,20 @@ fn limits_of_limitador_are_refused_by_name() {
     let folder = Folder::new("limitador");
     let limits = "- namespace: shop\n  max_value: 10\n  seconds: 60\n  conditions:\n  - \"descriptors[0].method == \
                   'GET'\"\n  variables:\n  - descriptors[0].user\n";
-    let config_map = format!("kind: ConfigMap\ndata:\n  limitador-config.yaml: |\n    {limits}");
-    for text in [limits, &config_map.replace("\n- ", "\n    - ")] {
+    let within = limits.replace('\n', "\n    ");
+    let config_map = format!("kind: ConfigMap\ndata:\n  limitador-config.yaml: |\n    {within}");
+    for text in [limits, &config_map] {
         let file = folder.write("limits.yaml", text);
         let service = Service::new(States::in_memory(100), FakeClock::default());
         let error = service.follow(std::slice::from_ref(&file)).unwrap_err().to_string();
         assert!(
-            error.contains("limits.yaml: it has limits of Limitador, which are not read"),
+            error.contains(
+                "limits.yaml: it has limits of Limitador, which are written as rules in this way"
+            ),
             "{error}"
         );
-        let (_, rules) = error.split_once("that is domain: NAMESPACE and descriptors: ").unwrap();
-        let rules = rules.split_once("; in place of").unwrap().0;
-        service.add("shop", &format!("domain: shop\ndescriptors: {rules}\n")).unwrap();
+        let (_, rules) = error.split_once("\n\n").unwrap();
+        service.add("shop", rules).unwrap();
         let asked = request(vec![descriptor(&[("method", "GET"), ("user", "ann")])]);
         let asked = RateLimitRequest { domain: "shop".to_owned(), ..asked };
         let status = ask(&service, &asked).unwrap().statuses.remove(0);

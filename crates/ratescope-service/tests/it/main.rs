@@ -8,6 +8,8 @@ mod folders;
 #[path = "../../../../tests/common/growth.rs"]
 mod growth;
 mod keys;
+mod limitador;
+mod load;
 #[path = "../../../ratescope-redis/tests/it/redis/nodes.rs"]
 mod nodes;
 #[path = "../../../ratescope-redis/tests/it/redis/proxy.rs"]

@@ -1,9 +1,10 @@
 //! States that outlive the service.
 
 use super::requests::{ask, descriptor, request};
-use ratescope::Time;
-use ratescope::clock::FakeClock;
-use ratescope_service::{Code, RateLimitRequest, Service, States};
+use futures_util::FutureExt;
+use ratescope::clock::{Clock, FakeClock};
+use ratescope::{Span, Time};
+use ratescope_service::{Code, KeyOf, RateLimitRequest, Service, States};
 
 const RULES: &str = "domain: DOMAIN\ndescriptors:\n- {key: user, limit: gcra 2/1h}\n";
 
@@ -39,6 +40,24 @@ fn states_go_on_in_each_domain() {
     ] {
         assert_eq!(code(&after, domain, user), expected, "{domain} {user}");
     }
+}
+
+/// Exceptions outlive a restart, with their ends.
+#[test]
+fn exceptions_go_on() {
+    let before = service(States::in_memory(100));
+    let key =
+        KeyOf { domain: Some("my shop"), rule: None, fields: vec![("user".into(), "ann".into())] };
+    let until = before.clock().now().after(Span::hours(1));
+    before.except_key(&key, "4/1h", until, "").now_or_never().unwrap().unwrap();
+    let mut saved = Vec::new();
+    before.save(&mut saved).unwrap();
+    let after = service(States::saved(100, &saved).unwrap());
+    let codes = [(); 5].map(|()| code(&after, "my shop", "ann"));
+    assert_eq!(codes, [Code::Ok, Code::Ok, Code::Ok, Code::Ok, Code::OverLimit]);
+    after.clock().advance(Span::hours(1));
+    let codes = [(); 3].map(|()| code(&after, "my shop", "ann"));
+    assert_eq!(codes, [Code::Ok, Code::Ok, Code::OverLimit]);
 }
 
 /// What was cut or changed is refused, or the domain begins anew: it never panics, and no other domain is harmed.

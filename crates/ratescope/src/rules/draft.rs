@@ -58,7 +58,14 @@ impl Draft {
     /// Checks that there is room for one more rule.
     pub(super) fn check_room(&self) -> Result<(), String> {
         let has_room = self.rules.len() < MOST_RULES;
-        if has_room { Ok(()) } else { Err(format!("more than {MOST_RULES} rules")) }
+        if has_room {
+            Ok(())
+        } else {
+            Err(format!(
+                "more than {MOST_RULES} rules; many customers are keys of one rule (per customer), whose own numbers come with their \
+                 requests (limit_of of the layer) or as exceptions (ratescope keys except)"
+            ))
+        }
     }
 
     /// Says where the list is of the rules that a rule replaces, and each of their names.

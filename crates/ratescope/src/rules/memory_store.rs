@@ -341,6 +341,10 @@ impl Store for MemoryStore {
         MemoryStore::replace(self, rules, now)
     }
 
+    fn set_load(&self, load: Option<Load>) {
+        MemoryStore::set_load(self, load);
+    }
+
     fn memory(&self) -> Option<Memory> {
         Some(Memory::new(self.len(), self.evicted()))
     }

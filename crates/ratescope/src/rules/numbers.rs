@@ -47,6 +47,7 @@ struct Inner {
 }
 
 /// A limit with other numbers.
+#[derive(Clone)]
 struct OwnLimit {
     /// The index of the limit in the plan.
     at: usize,
@@ -105,6 +106,13 @@ impl Numbers {
     #[doc(hidden)]
     pub fn limiter(&self, at: usize) -> Option<&Numbered> {
         self.own(at).map(|own| &own.limiter)
+    }
+
+    /// These numbers, and in other limits those of `others`, which are for the same rules.
+    pub(super) fn and(&self, others: &Numbers) -> Self {
+        let more = others.0.limits.iter().filter(|other| self.own(other.at).is_none());
+        let limits = self.0.limits.iter().chain(more).cloned().collect();
+        Numbers(Arc::new(Inner { rules: Arc::clone(&self.0.rules), limits }))
     }
 
     fn own(&self, at: usize) -> Option<&OwnLimit> {

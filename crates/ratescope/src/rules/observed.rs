@@ -1,7 +1,8 @@
 //! A store with observers of its decisions.
 
 use super::{
-    BoxFuture, Decision, Decisions, Details, Fault, Memory, Part, Reloaded, Rule, Rules, Store,
+    BoxFuture, Decision, Decisions, Details, Exception, Fault, Load, Memory, Part, Reloaded, Rule,
+    Rules, Store,
 };
 use crate::event::{Event, Fields};
 use crate::policy::Per;
@@ -88,8 +89,19 @@ impl<S: Store> Store for Observed<S> {
         self.store.reset_async(fields, of)
     }
 
+    fn exceptions<'a>(
+        &'a self,
+        change: Option<(&'a Exception, Time)>,
+    ) -> BoxFuture<'a, Result<Option<Vec<Exception>>, Fault>> {
+        self.store.exceptions(change)
+    }
+
     fn replace(&self, rules: Rules, now: Time) -> Reloaded {
         self.store.replace(rules, now)
+    }
+
+    fn set_load(&self, load: Option<Load>) {
+        self.store.set_load(load);
     }
 
     fn memory(&self) -> Option<Memory> {

@@ -25,6 +25,11 @@ pub enum OpenError {
         /// The reason.
         cause: Cause,
     },
+    /// An option of a store makes no sense.
+    Option {
+        /// What is wrong, and why.
+        problem: &'static str,
+    },
     /// There is no Tokio runtime for the connections of a store.
     Runtime,
     /// Several files have these problems.
@@ -53,6 +58,7 @@ impl fmt::Display for OpenError {
             OpenError::Unreadable { file, cause } => write!(f, "{file}: {cause}"),
             OpenError::Rules(error) => error.fmt(f),
             OpenError::Address { want, cause } => write!(f, "{want}: {cause}"),
+            OpenError::Option { problem } => f.write_str(problem),
             OpenError::Runtime => f.write_str(
                 "not within a Tokio runtime, which connects to Redis; open the store in an async fn, as below \
                  #[tokio::main], or after Runtime::enter",
@@ -75,7 +81,7 @@ impl Error for OpenError {
                 Some(cause.get())
             }
             OpenError::Rules(error) => Some(error),
-            OpenError::Runtime | OpenError::Several(_) => None,
+            OpenError::Option { .. } | OpenError::Runtime | OpenError::Several(_) => None,
         }
     }
 }

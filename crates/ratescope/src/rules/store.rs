@@ -26,7 +26,7 @@
 //! # }
 //! ```
 
-use super::{Decision, Fault, Part, Reloaded, Rule, Rules};
+use super::{Decision, Exception, Fault, Load, Part, Reloaded, Rule, Rules};
 use crate::event::{Event, Fields};
 use crate::policy::Per;
 use crate::time::{Span, Time};
@@ -98,11 +98,28 @@ pub trait Store: Send + Sync + 'static {
         Box::pin(ready(Err(Fault::Failed("this store resets no keys".to_owned()))))
     }
 
+    /// The [exceptions](super::Exceptions) that are kept where the states are, after this change at its time, if there is
+    /// one. `None` if the store keeps none, as one in memory.
+    ///
+    /// # Errors
+    /// If the store can't be reached.
+    fn exceptions<'a>(
+        &'a self,
+        _change: Option<(&'a Exception, Time)>,
+    ) -> BoxFuture<'a, Result<Option<Vec<Exception>>, Fault>> {
+        Box::pin(ready(Ok(None)))
+    }
+
     /// Puts `rules` in force: see [`MemoryStore::replace`](super::MemoryStore::replace). A store that can't compute them,
     /// or does not implement this, rejects them.
     fn replace(&self, rules: Rules, _now: Time) -> Reloaded {
         Reloaded::Rejected(rules.wrong("this store takes no other rules".to_owned()))
     }
+
+    /// Sets the load of the service, on which elastic rules depend: see
+    /// [`MemoryStore::set_load`](super::MemoryStore::set_load). A store that does not implement this has no load, and
+    /// its elastic rules are hard.
+    fn set_load(&self, _load: Option<Load>) {}
 
     /// The size of the memory, if the states are in this process.
     fn memory(&self) -> Option<Memory> {
@@ -185,8 +202,19 @@ macro_rules! pass_on {
             (**self).reset_async(fields, of)
         }
 
+        fn exceptions<'a>(
+            &'a self,
+            change: Option<(&'a Exception, Time)>,
+        ) -> BoxFuture<'a, Result<Option<Vec<Exception>>, Fault>> {
+            (**self).exceptions(change)
+        }
+
         fn replace(&self, rules: Rules, now: Time) -> Reloaded {
             (**self).replace(rules, now)
+        }
+
+        fn set_load(&self, load: Option<Load>) {
+            (**self).set_load(load);
         }
 
         fn memory(&self) -> Option<Memory> {

@@ -198,6 +198,9 @@ impl Tree<'_> {
             Event::MappingStart(_, anchor, _) => self.begin(at, anchor, Kind::Map(Vec::new())),
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
                 // What it contains is counted already.
+                Some(Open { at, anchor, kind: Kind::Map(pairs), .. }) => {
+                    self.add(Node::new(at, Kind::Map(merged(pairs)?)), 1, anchor)
+                }
                 Some(Open { at, anchor, kind, .. }) => self.add(Node::new(at, kind), 1, anchor),
                 None => Ok(()),
             },
@@ -239,6 +242,35 @@ impl Tree<'_> {
         }
         Ok(())
     }
+}
+
+/// The pairs of a map, with those of the maps under its merge keys (`<<: *usual`, of YAML 1.1) whose keys it does not have.
+/// Of several such maps, the first has precedence.
+fn merged(pairs: Vec<(Node, Node)>) -> Result<Vec<(Node, Node)>, Mistake> {
+    let is_merge =
+        |key: &Node| matches!(&key.kind, Kind::Text { text, plain: true, .. } if text == "<<");
+    if !pairs.iter().any(|(key, _)| is_merge(key)) {
+        return Ok(pairs);
+    }
+    let (merges, mut all): (Vec<_>, Vec<_>) = pairs.into_iter().partition(|(key, _)| is_merge(key));
+    for (_, value) in merges {
+        let maps = match &value.kind {
+            Kind::List(maps) => maps.as_slice(),
+            _ => core::slice::from_ref(&value),
+        };
+        for map in maps {
+            let Kind::Map(pairs) = &map.kind else {
+                let problem = "<< is followed by a map or a list of maps, as in <<: *usual";
+                return Err(Mistake::new(map.at, map.word(), problem));
+            };
+            for (key, value) in pairs {
+                if !all.iter().any(|(known, _)| known.word() == key.word()) {
+                    all.push((key.clone(), value.clone()));
+                }
+            }
+        }
+    }
+    Ok(all)
 }
 
 fn too_deep(at: At) -> Mistake {

@@ -44,10 +44,81 @@ fn find_look_and_reset(program: &Program) {
     assert_eq!([ask("ann"), ask("ann"), ask("bob")], [200, 429, 429]);
 }
 
-/// The line of a log about a key that was reset.
+/// An operator raises the limit of a key for a while, sees it in the list, and ends it.
+fn raise_and_end(program: &Program, other: &Program) {
+    let ask =
+        |program: &Program, user: &str| get(program.http, &format!("/check?user={user}"), "").0;
+    let raised = printed(program, &["except", "3/52w", "--for", "1d", "user=eve"]);
+    assert!(
+        raised.starts_with("user=eve by web:user: gcra 3/52w burst 3 for 1d, as 127.0.0.1:"),
+        "{raised}"
+    );
+    assert_eq!([(); 4].map(|()| ask(program, "eve")), [200, 200, 200, 429]);
+    // A list is told by each process, at most a second later.
+    let list = until(|| Some(printed(other, &["exceptions"])).filter(|list| !list.is_empty()));
+    assert!(list.starts_with("user=eve by web:user: gcra 3/52w burst 3 for "), "{list}");
+    let ended = printed(program, &["except", "usual", "user=eve"]);
+    assert_eq!(ended, "user=eve by web:user has its usual limit again\n");
+    until(|| printed(other, &["exceptions"]).is_empty().then_some(()));
+    for (args, expected) in [
+        (&["except", "3/52w", "user=eve"][..], "for how long"),
+        (&["except", "3/52w", "--for", "2y", "user=eve"], "for how long"),
+        (&["except", "sliding-log 3/1m", "--for", "1d", "user=eve"], "can't stand in"),
+        (&["except", "3/52w", "--for", "1d", "nothing=x"], "no rule counts by these fields"),
+    ] {
+        let output = keys(program, args);
+        assert!(!output.status.success() && text(&output.stderr).contains(expected), "{output:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_limit_is_raised_for_a_while_and_the_log_says_by_whom() {
+    let program = Program::of(RULES, &["--log", "json"]);
+    raise_and_end(&program, &program);
+    let log = program.ended();
+    let made = line_of(&log, "an operator made an exception");
+    assert_eq!(
+        (&made["fields"]["key"], &made["fields"]["limit"], &made["fields"]["span"]),
+        (&"user=eve".into(), &"gcra 3/52w burst 3".into(), &"1d".into())
+    );
+    assert!(made["fields"]["peer"].as_str().unwrap().starts_with("127.0.0.1:"), "{made}");
+    line_of(&log, "an operator ended an exception");
+}
+
+/// On Redis, all processes have it, also those that begin later.
+#[test]
+fn a_limit_that_is_raised_on_redis_is_raised_in_all_processes() {
+    let Some(redis) = Server::start(&[]) else { return };
+    let start = || Program::of(RULES, &["--store", &redis.url()]);
+    let (one, other) = (start(), start());
+    raise_and_end(&one, &other);
+    printed(&one, &["except", "0/52w", "--for", "1h", "user=mal"]);
+    let third = start();
+    until(|| (get(third.http, "/check?user=mal", "").0 == 429).then_some(()));
+    assert_eq!(get(third.http, "/check?user=ann", "").0, 200);
+}
+
+/// What is asked for, as soon as it is there.
+fn until<T>(ask: impl Fn() -> Option<T>) -> T {
+    let begun = std::time::Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(begun.elapsed().as_secs() < 60, "it does not come");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+/// The line of a log with this message.
+fn line_of(log: &str, message: &str) -> Value {
+    let line = log.lines().find(|line| line.contains(message));
+    serde_json::from_str(line.unwrap_or_else(|| panic!("{log}"))).unwrap()
+}
+
 fn reset_line(log: &str) -> Value {
-    let line = log.lines().find(|line| line.contains("an operator reset a key")).unwrap();
-    serde_json::from_str(line).unwrap()
+    line_of(log, "an operator reset a key")
 }
 
 /// Where there are several tokens, the log says whose reset a key.

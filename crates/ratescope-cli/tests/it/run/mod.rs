@@ -1,12 +1,14 @@
 //! The rate limit service: `ratescope run`.
 
 mod grpc;
+mod guide;
 mod hostile;
 mod http;
 mod keys;
 mod late;
 mod life;
 mod live_admin;
+mod load;
 mod log;
 mod monitoring;
 mod program;

@@ -55,9 +55,10 @@ impl Program {
         let at = |name: &str| {
             let rest = line.split(name).nth(1).unwrap_or_else(|| panic!("{name} in {line:?}"));
             let at = rest.split([',', '\n']).next().unwrap();
-            at.trim_start_matches(scheme).parse().unwrap()
+            at.trim_start_matches(scheme).trim_start_matches("http://").parse().unwrap()
         };
-        let (grpc, http, admin) = (at("gRPC at "), at("HTTP at "), at("admin at http://"));
+        let admin = at("admin at ");
+        let (grpc, http) = (at("gRPC at "), at("HTTP at "));
         Program { running: Running(child), grpc, http, admin, _folder: None }
     }
 }

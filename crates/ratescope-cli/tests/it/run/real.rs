@@ -3,6 +3,7 @@
 use super::program::{Program, get};
 use super::servers::program;
 use super::shell::{self, Folder, Port, Running};
+use ratescope::internal::yaml;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -234,6 +235,53 @@ fn nginx() {
     assert_eq!(get(limits.http, "/check?domain=web&user=ann", "").0, 200);
     let (status, refused) = get(at, "/", "");
     assert!(status == 429 && refused.to_lowercase().contains("\r\nretry-after: 3"), "{refused}");
+}
+
+#[test]
+fn haproxy() {
+    let Some(server) = program("HAPROXY", "haproxy") else { return };
+    let (folder, limits) = (Folder::new("haproxy"), service(&["--grpc", "off"]));
+    let script = fs::read_to_string(example("ratescope.lua")).unwrap();
+    // The long timeout allows for a slow machine.
+    let script = script.replace("127.0.0.1:8080", &limits.http.to_string());
+    let script = script.replace("timeout = 250", "timeout = 60000");
+    let script = folder.write("ratescope.lua", script);
+    let changes = [
+        ("127.0.0.1:3000", upstream().to_string()),
+        ("lua-load ratescope.lua", format!("lua-load {}", script.display())),
+    ];
+    let (_server, at) = start(&server, &["-f"], "haproxy.cfg", &changes, &folder);
+    // The proxy replaces the headers that a client writes in its place.
+    let posing = "x-forwarded-for: 192.0.2.1\r\nx-forwarded-uri: /elsewhere\r\nx-user: ann\r\n";
+    assert_eq!(asked(at, "/", posing), [200, 200, 200, 200, 200, 429]);
+    assert_eq!(get(limits.http, "/check?domain=web&user=ann", "").0, 200);
+    let (status, refused) = get(at, "/", "");
+    assert!(status == 429 && refused.contains("\r\nretry-after: 3"), "{refused}");
+    drop(limits);
+    assert_eq!(asked(at, "/", ""), [503]);
+}
+
+/// The base for kustomize has the names that the deployment asks for.
+#[test]
+fn the_base_of_kustomize_fits_the_deployment() {
+    let base = fs::read_to_string(example("kustomization.yaml")).unwrap();
+    let deployment = fs::read_to_string(example("kubernetes.yaml")).unwrap();
+    let base = yaml::read(&base).unwrap();
+    let word = |node: &yaml::Node, key: &str| node.get(key).unwrap().word().to_owned();
+    for resource in base.get("resources").unwrap().items() {
+        assert!(example(resource.word()).exists());
+    }
+    let map = &base.get("configMapGenerator").unwrap().items()[0];
+    assert!(example(map.get("files").unwrap().items()[0].word()).exists());
+    assert!(deployment.contains(&format!("configMap: {{ name: {} }}", word(map, "name"))));
+    let secret = &base.get("secretGenerator").unwrap().items()[0];
+    assert!(deployment.contains(&format!("secretName: {} }}", word(secret, "name"))));
+    assert_eq!(secret.get("files").unwrap().items()[0].word(), "token=admin-token");
+    assert!(deployment.contains("/etc/admin/token"));
+    assert!(
+        deployment
+            .contains(&format!("image: {}", word(&base.get("images").unwrap().items()[0], "name")))
+    );
 }
 
 #[test]

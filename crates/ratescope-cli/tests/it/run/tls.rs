@@ -161,3 +161,25 @@ fn files_that_are_wrong_are_told() {
     let alone = command(&["run", "--tls-cert", &empty]).arg(&rules).output().unwrap();
     assert_eq!(alone.status.code(), Some(2));
 }
+
+/// The admin port has TLS where it is asked for: the token says who asks, not a certificate of the client.
+#[test]
+fn the_admin_port_is_served() {
+    let client_ca = fixture("ca.pem");
+    let ca = client_ca.to_str().unwrap();
+    let secured = Secured::start(&["--tls-client-ca", ca, "--admin-tls"]);
+    let at = format!("https://localhost:{}", secured.program.admin.port());
+    let said = |args: &[&str]| {
+        let output = command(args).output().unwrap();
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    assert!(said(&["health", "--admin", &at, "--admin-ca", ca]).starts_with("green"));
+    let keys = said(&["keys", "busiest", "--admin", &at, "--admin-ca", ca]);
+    assert!(keys.trim_start().starts_with("events"), "{keys}");
+    assert!(said(&["health", "--admin", &at]).contains("https:// needs --admin-ca"));
+    let plain = format!("localhost:{}", secured.program.admin.port());
+    assert!(said(&["health", "--admin", &plain]).contains("its answer is not HTTP"));
+    let server = fixture("other.pem");
+    let foreign = said(&["health", "--admin", &at, "--admin-ca", server.to_str().unwrap()]);
+    assert!(foreign.contains("invalid peer certificate"), "{foreign}");
+}

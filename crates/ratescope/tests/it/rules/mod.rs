@@ -3,6 +3,7 @@
 
 mod corpus;
 mod deciding;
+mod exceptions;
 mod files;
 mod in_code;
 mod invariants;
