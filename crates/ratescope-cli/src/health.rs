@@ -11,7 +11,7 @@ use std::io::{self, Write};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    admin: operator::Args,
+    admin: operator::AdminArgs,
 
     /// Exit with 1, too, unless the service is green: decides by the rules of all files, and counts in its store
     #[arg(long)]

@@ -25,7 +25,7 @@ pub(crate) struct Args {
     what: What,
 
     #[command(flatten)]
-    admin: operator::Args,
+    admin: operator::AdminArgs,
 
     /// A file with the token of the admin port
     #[arg(long, global = true, value_name = "FILE")]

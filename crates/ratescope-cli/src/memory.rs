@@ -81,10 +81,10 @@ fn heap(limiter: &AnyLimiter) -> u64 {
     boxed as u64 + entries(limiter) * ENTRY
 }
 
-/// How many events or blocks count at once at most.
+/// How many events of cost 1, or blocks, count at once at most.
 fn entries(limiter: &AnyLimiter) -> u64 {
     match limiter {
-        AnyLimiter::SlidingLog(log) => log.capacity() as u64,
+        AnyLimiter::SlidingLog(log) => log.limit().count().ceil() as u64,
         AnyLimiter::SlidingWindow(window) => {
             let (period, block) = (window.limit().per(), window.precision());
             // The block that has begun, and those of the period before; none for more than the count.
@@ -95,12 +95,12 @@ fn entries(limiter: &AnyLimiter) -> u64 {
     }
 }
 
-/// The bytes of a value on Redis, as the scripts write it.
+/// The most bytes of a value on Redis, as the scripts write it.
 fn value(limiter: &AnyLimiter) -> u64 {
     match limiter {
-        AnyLimiter::SlidingLog(_) | AnyLimiter::SlidingWindow(_) => 72 + entries(limiter) * ENTRY,
+        AnyLimiter::SlidingLog(_) | AnyLimiter::SlidingWindow(_) => 76 + entries(limiter) * ENTRY,
         AnyLimiter::TokenBucket(_) | AnyLimiter::Gcra(_) | AnyLimiter::LeakyBucket(_) => 32,
-        AnyLimiter::SlidingCounter(_) | AnyLimiter::Adaptive(_) | AnyLimiter::Fail2ban(_) => 24,
+        AnyLimiter::Adaptive(_) | AnyLimiter::Fail2ban(_) => 24,
         _ => 16,
     }
 }

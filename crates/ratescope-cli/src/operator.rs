@@ -22,7 +22,7 @@ const LONGEST_CA: usize = 1 << 20;
 
 // The admin port. (Its doc comment would become that of the command.)
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct AdminArgs {
     /// The admin port of the service, with https:// if it is served by TLS
     #[arg(long, global = true, value_name = "ADDRESS", default_value = "127.0.0.1:6070")]
     admin: String,
@@ -36,7 +36,7 @@ trait Stream: Read + Write {}
 
 impl<S: Read + Write> Stream for S {}
 
-impl Args {
+impl AdminArgs {
     /// The address.
     pub(crate) fn at(&self) -> &str {
         &self.admin

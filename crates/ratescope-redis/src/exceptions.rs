@@ -11,32 +11,7 @@ use ratescope::rules::{Exception, Fault};
 use ratescope::time::Time;
 use std::sync::Arc;
 
-/// Replaces the line of the same key in the same limit, and leaves out those that are over. Returns the lines, or `!` if
-/// there is no room.
-const CHANGE: &str = "
-local line, now, most = ARGV[1], tonumber(ARGV[2]), 1000
-local of = string.match(line, '^%S+ (%S+ %S+) ')
-local kept, last = {}, 0
-local function keep(one)
-    kept[#kept + 1] = one
-    last = math.max(last, tonumber(string.match(one, '^%S+')))
-end
-for one in string.gmatch(redis.call('GET', KEYS[1]) or '', '[^\n]+') do
-    local is_over = tonumber(string.match(one, '^%S+')) <= now
-    if not is_over and string.match(one, '^%S+ (%S+ %S+) ') ~= of then keep(one) end
-end
-if tonumber(string.match(line, '^%S+')) > now then
-    if #kept >= most then return '!' end
-    keep(line)
-end
-if #kept == 0 then
-    redis.call('UNLINK', KEYS[1])
-    return ''
-end
-local text = table.concat(kept, '\n')
-redis.call('SET', KEYS[1], text, 'PX', string.format('%.0f', math.ceil((last - now) / 1000) + 1000))
-return text
-";
+const CHANGE: &str = include_str!("lua/exceptions.lua");
 
 const READ: &str = "return redis.call('GET', KEYS[1]) or ''";
 

@@ -24,7 +24,7 @@
 //!
 //! **How it works.** `grpc.rs` and `http.rs` read a request. `decide.rs` makes an event of each descriptor and asks the
 //! store of the domain about all of them together. The observers of the store (`domain.rs`) count by rule
-//! (`meters.rs`), by key (`keys.rs`) and for the probe. `response.rs` writes the answer. `files.rs` reads the rule files
+//! (`meters.rs`), by key (`keys.rs`) and for the probe. `load.rs` has the load of elastic rules. `response.rs` writes the answer. `files.rs` reads the rule files
 //! again, and `states.rs` saves the states of memory.
 //!
 //! **What it promises.** A request is one decision: all of its descriptors are counted, or none is. A request that

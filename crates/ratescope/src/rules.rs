@@ -53,6 +53,8 @@
 //! | `quota_mode` | a descriptor | `true`: an event is refused only if all such rules refuse; accepted, without effect, where no event has several such rules |
 //! | `detailed_metric`, `value_to_metric`, `metadata` | a descriptor | accepted and ignored |
 //!
+//! Anchors, aliases and merge keys (`<<: *usual`) are those of YAML 1.1.
+//!
 //! A key with null, `""` or `[]` counts as absent, since Envoy Gateway writes all keys. So does `name` at the top of a
 //! file without a limit there: it is the name of the file. A key may be within itself, since a client of Envoy's
 //! protocol may send it twice; its second value is then counted as `key#2`.
@@ -132,6 +134,8 @@
 //! the new ones have no mistakes. [`Reloaded`] says which limits keep their states. `ratescope_tower::watch`
 //! follows a file. A service asks a [`Store`]: a [`MemoryStore`], or the same rules with their states on Redis; an
 //! `Arc<dyn Store>` is either, chosen at run time. [`MemoryStore::save`] and [`MemoryStore::restore`] outlast a restart.
+//!
+//! [`Exceptions`] give a key other numbers for a while, whatever the file says.
 //!
 //! # Shadows
 //! A shadow counts as if it could refuse: an event that a rule in force refuses, or that the shadow itself would

@@ -66,7 +66,7 @@ fn options_of_the_manual_are_there() {
 
 fn options(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |c: char| c.is_ascii_lowercase() || c == '-';
-    let words = text.split(|c| !is_part(c));
+    let words = text.split(move |c| !is_part(c));
     words.filter(|word| word.starts_with("--") && word.len() > 3 && !word.ends_with('-'))
 }
 

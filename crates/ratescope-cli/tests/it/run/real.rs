@@ -240,7 +240,7 @@ fn nginx() {
 #[test]
 fn haproxy() {
     let Some(server) = program("HAPROXY", "haproxy") else { return };
-    let (folder, limits) = (Folder::new("haproxy"), service(&["--grpc", "off"]));
+    let (folder, limits) = (Folder::new("haproxy"), service(&[]));
     let script = fs::read_to_string(example("ratescope.lua")).unwrap();
     // The long timeout allows for a slow machine.
     let script = script.replace("127.0.0.1:8080", &limits.http.to_string());

@@ -317,3 +317,39 @@ fn units_have_their_lengths() {
         assert_eq!(*limiter, limit.parse().unwrap(), "{unit}");
     }
 }
+
+/// Merge keys of YAML: what a map has itself counts, and of several maps the first.
+#[test]
+fn merge_keys() {
+    let text = "
+domain: web
+descriptors:
+- &usual {key: user, limit: gcra 2/1h, on_store_failure: refuse}
+- {<<: *usual, key: ip}
+- &shadow {key: path, limit: gcra 1/1h, shadow: true}
+- {key: host, <<: [*shadow, *usual]}
+";
+    let rules = super::read(text);
+    let told = |rule: &ratescope::rules::Rule| {
+        format!("{} {} {}", rule.limits()[0], rule.is_shadow(), rule.on_store_failure())
+    };
+    assert_eq!(
+        rules.rules().iter().map(told).collect::<Vec<_>>(),
+        [
+            "gcra 2/1h burst 2 per user false refuse",
+            "gcra 2/1h burst 2 per ip false refuse",
+            "gcra 1/1h burst 1 per path true local",
+            "gcra 1/1h burst 1 per host true refuse",
+        ]
+    );
+    for (wrong, expected) in [
+        ("- {<<: usual, key: ip}", "<< is followed by a map or a list of maps"),
+        ("- {<<: [1], key: ip}", "<< is followed by a map or a list of maps"),
+        ("- {'<<': {limit: 1/1s}, key: ip}", "not a key of a descriptor"),
+    ] {
+        let error =
+            ratescope::rules::Rules::read("x", &format!("domain: web\ndescriptors:\n{wrong}\n"));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
