@@ -4,15 +4,19 @@
 local line, now, most = ARGV[1], tonumber(ARGV[2]), 1000
 local of = string.match(line, '^%S+ (%S+ %S+) ')
 local kept, last = {}, 0
+-- The end of an exception; long ago for a line that is none.
+local function end_of(one)
+  return tonumber(string.match(one, '^%d+') or 0)
+end
 local function keep(one)
   kept[#kept + 1] = one
-  last = math.max(last, tonumber(string.match(one, '^%S+')))
+  last = math.max(last, end_of(one))
 end
 for one in string.gmatch(redis.call('GET', KEYS[1]) or '', '[^\n]+') do
-  local is_over = tonumber(string.match(one, '^%S+')) <= now
+  local is_over = end_of(one) <= now
   if not is_over and string.match(one, '^%S+ (%S+ %S+) ') ~= of then keep(one) end
 end
-if tonumber(string.match(line, '^%S+')) > now then
+if end_of(line) > now then
   if #kept >= most then return '!' end
   keep(line)
 end

@@ -4,6 +4,7 @@
 mod cluster;
 mod edges;
 mod equal;
+mod exceptions;
 mod faults;
 mod hostile;
 mod late;
