@@ -177,8 +177,8 @@ impl Plan {
         let (asks, does) = match part.intent {
             Intent::Count => (self.rules.ask(part.event, load), Does::Count),
             Intent::Look => (self.rules.ask(part.event, load), Does::Look),
-            Intent::Settle { passed, .. } => {
-                let asks = self.rules.ask_to_settle(part.event, load, passed)?;
+            Intent::Settle { now, passed } => {
+                let asks = self.rules.ask_to_settle(part.event, now, load, passed)?;
                 self.settled(asks, part.event)
             }
         };

@@ -145,8 +145,8 @@ impl<'a> Questions<'a> {
             let begin = asks.len();
             let mut fault = None;
             match part.intent {
-                Intent::Settle { passed, .. } => {
-                    match rules.ask_to_settle(part.event, load, passed) {
+                Intent::Settle { now, passed } => {
+                    match rules.ask_to_settle(part.event, now, load, passed) {
                         Ok(own) => asks.extend(own),
                         Err(error) => fault = Some(Fault::from(error)),
                     }

@@ -5,6 +5,7 @@ use super::plan::Ask;
 use super::{Fault, Numbers, Rule, Rules};
 use crate::event::Event;
 use crate::limit::Limiter;
+use crate::limit::any::AnyLimiter;
 use crate::outcome::{Answer, InNumbers, Outcome, Quota, Retry};
 use crate::policy::{Limit, longer, tightness};
 use crate::store::{Numbered, State};
@@ -269,27 +270,43 @@ impl Decision {
         quotas.min_by(|a, b| a.remaining.total_cmp(&b.remaining))
     }
 
-    /// True if the event, which passed by this decision, was counted in the limit `at` an index of the plan of `rules`.
-    /// These may have replaced those that were asked: then the limit is that of the same name and place in the file.
+    /// True if the numbers by which the event was counted may not be those of these rules.
+    pub(super) fn may_have_other_numbers(&self, rules: &Rules) -> bool {
+        self.numbers.is_some() || !core::ptr::eq(Arc::as_ptr(self.rules()), rules)
+    }
+
+    /// The limiter that counted the event, which passed by this decision, in the limit `at` an index of the plan of
+    /// `rules`; `None` if it was not counted there. These rules may have replaced those that were asked: then the limit is
+    /// that at the same place of the rule with the same name.
     ///
     /// A shadow that would have refused the event counted nothing in any of its limits; if it could refuse, the event
     /// would have cost nothing. A limit as written that an event exceeds softly counted nothing, but its relaxed form did.
-    pub(super) fn has_counted(&self, rules: &Rules, at: usize) -> bool {
-        let Some(limit) = rules.plan().get(at) else { return false };
+    pub(super) fn counted_by(&self, rules: &Rules, at: usize) -> Option<&AnyLimiter> {
+        let limit = rules.plan().get(at)?;
         let own = rules.rules().get(limit.rule).map(Rule::name);
         let asked = self.rules();
         let is_of_rule = |one: &&PlacedOutcome| asked.rules().get(one.rule).map(Rule::name) == own;
-        let mut counted = false;
+        let mut counted = None;
         for one in self.outcomes.iter().filter(is_of_rule) {
             if one.is_shadow && !one.outcome.is_allowed() {
-                return false;
+                return None;
             }
-            let is_same =
-                asked.plan().get(one.at).is_some_and(|asked| asked.of_rule == limit.of_rule);
+            let is_limit = |at: &usize| {
+                let asked = asked.plan().get(*at);
+                asked.is_some_and(|asked| asked.of_rule == limit.of_rule)
+            };
             let is_marked = one.exceeds && !limit.is_relaxed;
-            counted |= is_same && !is_marked && one.source != StateSource::Unknown;
+            if is_limit(&one.at) && !is_marked && one.source != StateSource::Unknown {
+                // Both forms have counted it, and one of them has this outcome.
+                let mut forms = asked.plan_of(one.rule).filter(is_limit);
+                let is_form = |at: &usize| asked.plan()[*at].is_relaxed == limit.is_relaxed;
+                counted = Some(forms.find(is_form).unwrap_or(one.at));
+            }
         }
-        counted
+        let counted = counted?;
+        let own = self.numbers.as_ref().and_then(|numbers| numbers.limiter(counted));
+        let usual = || Some(&asked.plan().get(counted)?.limit.limiter);
+        own.map(Numbered::decides).or_else(usual)
     }
 
     /// The outcomes with the places of their limits.

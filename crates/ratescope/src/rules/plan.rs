@@ -7,11 +7,14 @@ use super::decision::{Outcomes, PlacedOutcome, RawQuota, StateSource};
 use super::matching::Found;
 use super::{Decision, Details, Load, Rule, Rules};
 use crate::event::Event;
-use crate::limit::charged;
+use crate::extremes::smaller;
+use crate::limit::any::AnyLimiter;
+use crate::limit::{Limiter, charged};
 use crate::outcome::Outcome;
 use crate::policy::Limit;
 use crate::store::Few;
 use crate::text::BadNumber;
+use crate::time::Time;
 use core::ops::Range;
 use std::collections::HashSet;
 
@@ -161,13 +164,15 @@ impl Rules {
     /// The limits in which an event is settled: those that counted it, by the decision by which it `passed`. A rule with a
     /// cost of its own keeps what it counted. Without the decision, more cost is counted by all other rules, and less
     /// gives the whole event back, also in rules with a cost of their own. A limit that counted nothing beside another
-    /// limit of its rule that did is asked at cost 0.
+    /// limit of its rule that did is asked at cost 0. Of what was counted by other numbers than those in force, no more is
+    /// given back than still counts by these numbers, too.
     ///
     /// # Errors
     /// When the cost is not a number.
     pub fn ask_to_settle(
         &self,
         event: &Event<'_>,
+        now: Time,
         load: Option<Load>,
         passed: Option<&Decision>,
     ) -> Result<Few<Ask>, BadNumber> {
@@ -180,10 +185,14 @@ impl Rules {
         if let Some(passed) = passed {
             let mut rules: HashSet<usize> = HashSet::new();
             for ask in &mut asked {
-                if passed.has_counted(self, ask.at) {
-                    rules.insert(ask.rule);
-                } else {
-                    ask.cost = 0.0;
+                match passed.counted_by(self, ask.at) {
+                    None => ask.cost = 0.0,
+                    Some(limiter) => {
+                        rules.insert(ask.rule);
+                        if is_back && passed.may_have_other_numbers(self) {
+                            ask.cost = left_of(limiter, event.time, now, ask.cost);
+                        }
+                    }
                 }
             }
             asked.retain(|ask| rules.contains(&ask.rule));
@@ -205,6 +214,13 @@ impl Rules {
     pub fn can_undo_all<'a>(&self, asks: impl IntoIterator<Item = &'a Ask>) -> bool {
         asks.into_iter().all(|ask| self.plan.limits[ask.at].limit.limiter.can_undo())
     }
+}
+
+/// How much of a cost that was counted at `at` still counts at `now`, if nothing else was counted.
+fn left_of(limiter: &AnyLimiter, at: Time, now: Time, cost: f64) -> f64 {
+    let mut alone = limiter.initial();
+    limiter.record(&mut alone, at, cost, true);
+    smaller(cost, limiter.peek(&alone, now, 0.0).level)
 }
 
 /// The limits that were asked about an event, and their outcomes.

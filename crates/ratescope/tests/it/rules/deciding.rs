@@ -340,7 +340,8 @@ descriptors:
 /// What is settled by its decision: the limits that counted the event, and no others.
 mod settling {
     use super::super::ruled;
-    use ratescope::rules::{Details, Load, MemoryStore, Part, Reloaded, Store};
+    use ratescope::limit::any::AnyLimiter;
+    use ratescope::rules::{Details, Load, MemoryStore, Numbers, Part, Reloaded, Store};
     use ratescope::{Event, Time};
 
     fn event(cost: f64) -> Event<'static> {
@@ -381,6 +382,25 @@ mod settling {
         let left: Vec<f64> =
             store.peek(&event(0.0)).outcomes().map(|one| one.quota().unwrap().remaining).collect();
         assert_eq!(left, [0.0, 10.0]);
+    }
+
+    /// A customer falls from a fast bucket to a slow one, whose rate would have drained next to nothing of what the fast one
+    /// has drained by now.
+    #[test]
+    fn numbers_that_become_slower_give_back_no_more_than_still_counts() {
+        let store = ruled("domain: d\nlimit: token-bucket 100/1h per user");
+        let fast: AnyLimiter = "token-bucket 100/1s".parse().unwrap();
+        let fast = Numbers::new(&store.rules(), |_| Some(fast.clone())).unwrap();
+        let at = |seconds, cost| Event { time: Time::from_secs(seconds).unwrap(), ..event(cost) };
+        let first = at(0.0, 100.0);
+        let part = Part { numbers: Some(&fast), ..Part::count(&first) };
+        let passed = store.decide_one(&part, Details::default());
+        assert!(passed.is_allowed() && store.check(&at(1.0, 100.0)).is_allowed());
+        let back = Event { cost: -100.0, ..first };
+        let now = Time::from_secs(1.0).unwrap();
+        let part = Part { numbers: Some(&fast), ..Part::settle(&back, now, Some(&passed)) };
+        let _ = store.decide_one(&part, Details::default());
+        assert!(!store.check(&at(1.0, 1.0)).is_allowed());
     }
 
     /// Nor is one part's cost made up for by another's.
