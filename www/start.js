@@ -16,7 +16,7 @@ function shown() {
   $("mode").disabled = !isExim;
   const moves = page.moves_limit();
   for (const it of [$("limit"), ...document.querySelectorAll('[data-step="limit"]')]) it.disabled = !moves;
-  $("limit-own").hidden = moves;
+  [$("limit-own").hidden, $("limit-drag").hidden] = [moves, !moves];
 }
 
 start(module, { shown });

@@ -50,13 +50,14 @@ pageTest('the sentence is about the limiter in force', async ({ page, open }) =>
     ['limit=5&mode=strict', /events are refused, and still count/], ['limit=5&mode=leaky', /events are refused, and don’t count/],
     ['limit=0', /nothing is refused/], ['limiter=token-bucket burst 12', /tokens that are gone.*Red and blue only measure/],
     ['limiter=leaky-bucket', /a queue/], ['limiter=sliding-log', /events of the window/], ['limiter=earrrl', /recent average/],
-    ['limiter=adaptive x2 decay 10s increase 25s floor 5', /multiple of what is usual/], ['limiter=3/1s %26 gcra', /what this limiter remembers/],
+    ['limiter=adaptive x2 decay 10s increase 25s floor 5', /multiple of the usual rate/], ['limiter=3/1s %26 gcra', /This limiter remembers/],
   ]) {
     await plain(page, open, link);
     assert.match(await page.innerText('.gist:visible'), words, link);
     const moves = !/adaptive/.test(link);
     assert.equal(await page.locator('#limit').isEnabled(), moves, link);
     assert.equal(await page.locator('#limit-own').isVisible(), !moves, link);
+    assert.equal(await page.locator('#limit-drag').isVisible(), moves, link);
   }
 });
 
