@@ -95,7 +95,7 @@ async function stay() {
   history.replaceState(kept && { kept }, "");
   $("kept").hidden = isKept === undefined;
   $("forget").hidden = !isKept;
-  $("t-kept").textContent = isKept ? "So that Back and a reload show it again, this browser keeps the log for a day, or until the next one." : "The log is too large for this browser to keep it: after a reload, choose it again.";
+  $("t-kept").textContent = isKept ? "Kept in this browser for a day, or until the next log, so that reload and Back work." : "The log is too large for this browser to keep. After a reload, choose it again.";
 }
 
 /** The id under which the logs that are shown are kept, if they are. */
@@ -107,7 +107,7 @@ async function leave() {
   kept = undefined;
   history.replaceState(null, "");
   $("forget").hidden = true;
-  $("t-kept").textContent = "It is forgotten: after a reload, choose it again.";
+  $("t-kept").textContent = "It is forgotten. After a reload, choose it again.";
   if (id) await forget(id).catch(() => {});
 }
 
@@ -116,7 +116,7 @@ async function comeBack() {
   const id = history.state?.kept;
   const found = id && await recall(id).catch(() => undefined);
   if (!id || given.length > 0) return;
-  if (!found) return problem("The log that was here is no longer kept: choose it again.");
+  if (!found) return problem("The log is no longer kept here. Choose it again.");
   supposed = found.more.supposed;
   for (const [set, keys] of [[marks, found.more.marks], [stop, found.more.stop]]) keys.forEach((key) => set.add(key));
   read(found.logs);
@@ -148,13 +148,13 @@ const heard = {
     if (configuration) {
       reading = undefined;
       given = logs;
-      if (logs.length === 0) return problem("This is the configuration of a server: open a log first, and then this, to see what its limits do.");
+      if (logs.length === 0) return problem("This is the configuration of a server. Open a log first, and then this file, to see what its limits would do to it.");
       return configure(TODAY, "today", configuration);
     }
     propose(proposal);
     const said = problems.map(({ name, problem }) => `${name}: ${problem}`);
     if (none && said.length === 0) said.push(`${reading.map(({ name }) => name).join(", ")}: ${none}`);
-    if (none && logs.length > 0) said.push("What is shown is what was read before.");
+    if (none && logs.length > 0) said.push("The previous log is still shown.");
     problem(said.join("\n"));
     if (!none) {
       // Logs that are read again are of the server that was chosen for them.
@@ -180,7 +180,7 @@ const heard = {
     reading = undefined;
     given = logs;
     $("progress").hidden = true;
-    problem(logs.length > 0 ? "Cancelled. What is shown is what was read before." : "Cancelled.");
+    problem(logs.length > 0 ? "Cancelled. The previous log is still shown." : "Cancelled.");
   },
   answer({ said, picture, periods, table, labels, configuration, outliers: above }) {
     tell(said);
@@ -214,7 +214,7 @@ const heard = {
     $("kept").hidden = true;
     employ();
     $("progress").hidden = true;
-    problem(`Reading has failed: ${error.split("\n")[0]}. Your choices are kept; try another log, or a smaller one.`);
+    problem(`Reading failed: ${error.split("\n")[0]}. Your choices are kept. Try another log, or a smaller one.`);
   },
 };
 
@@ -356,7 +356,7 @@ function wire() {
   // Logs that were dropped on another view.
   if (location.hash === "#handed") {
     history.replaceState(null, "", location.pathname);
-    handed().then(take, () => problem("This browser keeps nothing for another page: drop the log here."));
+    handed().then(take, () => problem("This browser could not hand the log over. Drop it here."));
   } else comeBack();
   // Another fragment is another entry of the history.
   on(window, "hashchange", () => history.replaceState(kept && { kept }, ""));

@@ -13,7 +13,7 @@ const views = {
   scope: {
     begin: (page, open) => show(page, open, 'auto-rate=2&at=20&paused'),
     headings: [
-      'H2 Try', 'H2 What the lines and the limit say', "H3 Red: Exim's rate", 'H3 Blue: the smoothed rate',
+      'H2 Try', 'H2 The lines and the limit', "H3 Red: Exim's rate", 'H3 Blue: the smoothed rate',
       'H3 The limit: what it lets through', 'H3 The limit: when it is free again',
     ],
     async disturb(page) {
@@ -23,7 +23,7 @@ const views = {
   },
   compare: {
     begin: (page, open) => compare(page, open, `${quiet}&at=20&do=1:events*30`),
-    headings: ['H2 What a lane shows', 'H3 The limiters'],
+    headings: ['H2 Reading a lane', 'H3 The limiters'],
     async disturb(page) {
       for (const id of ['limit', 'cost', 'auto-rate', 'seed', 'script', 'add']) await type(page, id, 'abc');
       await page.locator('#add').press('Enter');
@@ -38,7 +38,7 @@ const views = {
       await page.locator('#periods').waitFor();
     },
     headings: [
-      'H2 exim4.conf', 'H2 Clients', 'H2 Paths it refuses', 'H2 Agents it refuses', 'H2 Other periods', 'H2 What the curve says',
+      'H2 exim4.conf', 'H2 Clients', 'H2 Refused paths', 'H2 Refused agents', 'H2 Other periods', 'H2 Reading the curve',
       'H3 Keys, on the graph',
     ],
     async disturb(page) {

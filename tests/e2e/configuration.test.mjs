@@ -97,7 +97,7 @@ pageTest('a configuration that is given to Tune is today’s limit', async ({ pa
 
   await test('but there has to be a log', async () => {
     await choose(page, ['nginx.conf', nginx]);
-    await says(page, 'problem', /^This is the configuration of a server: open a log first/);
+    await says(page, 'problem', /^This is the configuration of a server\. Open a log first/);
     await choose(page, ['access.log', log({ '192.0.2.1': 30, '192.0.2.2': 3 })]);
     await says(page, 't-read', /^33 requests from 2 clients/);
     await counted(page);

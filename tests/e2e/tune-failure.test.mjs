@@ -9,7 +9,7 @@ pageTest('a trap in the Worker', { allow: [/unreachable/] }, async ({ page, open
   await trap(page, 'ratescope_worker_bg.wasm', 'tuner_feed');
   await tune(page, open, 'period=10m');
   await choose(page, ['access.log', log({ '192.0.2.1': 30 })]);
-  await says(page, 'problem', /^Reading has failed: .*unreachable.* Your choices are kept; try another log, or a smaller one\.$/);
+  await says(page, 'problem', /^Reading failed: .*unreachable.* Your choices are kept\. Try another log, or a smaller one\.$/);
   assert(await page.locator('#progress').isHidden());
   assert(await page.locator('#failed').isHidden());
   await page.locator('#sample').click();

@@ -85,7 +85,7 @@ pageTest('logs are read', async ({ page, open, test }) => {
     await page.locator('#key').fill('path');
     await says(page, 't-read', /^33 requests from 30 clients \(per path\)/);
     await page.locator('#key').fill('colour');
-    await says(page, 'problem', /"colour": not a field of this log; it has ip, .*\nWhat is shown is what was read before/);
+    await says(page, 'problem', /"colour": not a field of this log; it has ip, .*\nThe previous log is still shown/);
     await page.locator('#key').fill('auto');
     await says(page, 't-read', /\(per ip\)/);
     assert.match(await text(page, 't-notes'), /3 events are spread evenly/);
@@ -155,7 +155,7 @@ pageTest('what is no log says so, and what was shown stays', async ({ page, open
     await test(name, async () => {
       await choose(page, [name, content]);
       assert.match(await says(page, 'problem', new RegExp(`^${name}`)), pattern);
-      assert.match(await text(page, 'problem'), /What is shown is what was read before\.$/);
+      assert.match(await text(page, 'problem'), /The previous log is still shown\.$/);
       assert.equal(await text(page, 't-sentence'), before);
       assert(await page.locator('#progress').isHidden());
     });
@@ -206,7 +206,7 @@ pageTest('reading a big log can be cancelled, and the page goes on meanwhile', a
   const frames = await page.evaluate(() => globalThis.frames);
   await page.waitForFunction((frames) => globalThis.frames > frames + 5, frames);
   await page.locator('#cancel').click();
-  await says(page, 'problem', /^Cancelled\. What is shown is what was read before\.$/);
+  await says(page, 'problem', /^Cancelled\. The previous log is still shown\.$/);
   assert(await page.locator('#progress').isHidden());
   assert.equal(await text(page, 't-read'), before);
   // Another log is read as before.

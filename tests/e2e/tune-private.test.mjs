@@ -87,23 +87,23 @@ pageTest('a log is there again after a reload and after Back, with its settings 
   await other.waitForFunction(() => document.documentElement.dataset.started === '');
   assert(await other.locator('#found').isHidden());
   await choose(other, ['other.log', log({ '192.0.2.9': 3 })]);
-  await says(other, 't-kept', /^So that/);
+  await says(other, 't-kept', /^Kept in this browser for a day/);
   await reload(page);
-  await says(page, 'problem', /^The log that was here is no longer kept: choose it again\.$/);
+  await says(page, 'problem', /^The log is no longer kept here\. Choose it again\.$/);
   assert(await page.locator('#found').isHidden());
 });
 
 pageTest('a log that is too old or too large is not kept', async ({ page, open }) => {
   await tune(page, open);
   await choose(page, ['access.log', lines]);
-  await says(page, 't-kept', /^So that/);
+  await says(page, 't-kept', /^Kept in this browser for a day/);
   await page.addInitScript(() => { const { now } = Date; Date.now = () => now() + 25 * 3600e3; });
   await reload(page);
   await says(page, 'problem', /no longer kept/);
   assert.deepEqual(await kept(page), []);
   await page.evaluate(() => Object.defineProperty(Blob.prototype, 'size', { get: () => 256e6 + 1 }));
   await choose(page, ['access.log', lines]);
-  await says(page, 't-kept', /^The log is too large for this browser to keep it/);
+  await says(page, 't-kept', /^The log is too large for this browser to keep\./);
   assert(await page.locator('#forget').isHidden());
   assert.deepEqual(await kept(page), []);
 });
