@@ -19,7 +19,7 @@ macro_rules! texts {
 
 /// The files by their names, which the limiters give.
 const TEXTS: &[(&str, &str)] = texts! {
-    "adaptive" "blocks" "bucket" "counter" "earrrl" "envoy" "exim" "fail2ban" "haproxy" "nginx" "window" "window_from"
+    "adaptive" "blocks" "bucket" "counter" "earrrl" "envoy" "exim" "fail2ban" "haproxy" "nginx" "window"
 };
 
 /// An algorithm: the parts of its file.
@@ -44,12 +44,9 @@ pub(super) struct LuaAlgorithm {
     pub(super) undo: Option<&'static str>,
 }
 
-/// Examples of limiters that share a form with another.
-const WITHOUT_FORM: [&str; 1] = ["fixed-window 10/1m from first"];
-
 /// The algorithms of all limiters, in the order of their names.
 static ALL: LazyLock<Vec<LuaAlgorithm>> = LazyLock::new(|| {
-    let examples = FORMS.iter().map(|form| form.example).chain(WITHOUT_FORM);
+    let examples = FORMS.iter().map(|form| form.example);
     let limiters = examples.filter_map(|example| example.parse::<AnyLimiter>().ok());
     let mut luas: Vec<Lua> =
         limiters.filter_map(|limiter| Some(limiter.in_f64().ok()??.lua)).collect();
@@ -141,7 +138,7 @@ mod tests {
 
     #[test]
     fn files_have_all_parts() {
-        for limiter in FORMS.iter().map(|form| form.example).chain(WITHOUT_FORM) {
+        for limiter in FORMS.iter().map(|form| form.example) {
             let algorithm = example(limiter);
             assert!((2..=5).contains(&algorithm.numbers.len()), "{algorithm:?}");
             assert!(!algorithm.look.is_empty() && !algorithm.keep.is_empty(), "{algorithm:?}");
@@ -151,7 +148,7 @@ mod tests {
 
     #[test]
     fn those_give_back_that_do_in_memory() {
-        for text in FORMS.iter().map(|form| form.example).chain(WITHOUT_FORM) {
+        for text in FORMS.iter().map(|form| form.example) {
             let limiter: AnyLimiter = text.parse().unwrap();
             assert_eq!(example(text).undo.is_some(), limiter.can_undo(), "{text}");
         }

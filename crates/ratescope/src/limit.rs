@@ -30,8 +30,7 @@
 //! # The limiters
 //! | limiter | what it compares with its limit | counts | state |
 //! |---|---|---|---|
-//! | [`fixed_window`] | the count of a window of the clock | the allowed | 16 bytes |
-//! | [`window_from`] | the same from a time of one's own, or from the first event | the allowed | 16 bytes |
+//! | [`fixed_window`] | the count of a window of the clock, or from the first event | the allowed | 16 bytes |
 //! | [`sliding_window`] | the count of the last few blocks | the allowed | 40 bytes, 16 a block in use |
 //! | [`sliding_counter`] | a count that fades out | the allowed | 24 bytes |
 //! | [`sliding_log`] | the exact count of the last period | the allowed | 40 bytes, 16 an event |
@@ -88,10 +87,10 @@
 //! their time back, so the time between decays once more when the clock catches up.
 
 /// Calls the macro `$to` with `$with`, followed by the list of all limiters. The limiter by hour is read by the form of the
-/// adaptive one, and the window from a time by that of the fixed window.
+/// adaptive one.
 macro_rules! limiters {
     ($to:ident! $with:tt) => {
-        limiters_with_forms! { $to! $with by_hour::ByHour boxed, window_from::WindowFrom, }
+        limiters_with_forms! { $to! $with by_hour::ByHour boxed, }
     };
 }
 
@@ -138,7 +137,6 @@ pub mod sliding_counter;
 pub mod sliding_log;
 pub mod sliding_window;
 pub mod token_bucket;
-pub mod window_from;
 
 mod algorithm;
 pub(crate) mod amount;

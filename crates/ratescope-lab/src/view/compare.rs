@@ -162,7 +162,7 @@ fn colour(limiter: &AnyLimiter) -> u8 {
         AnyLimiter::Earrrl(_) | AnyLimiter::Adaptive(_) | AnyLimiter::ByHour(_) => 2,
         AnyLimiter::TokenBucket(_) | AnyLimiter::Gcra(_) => 3,
         AnyLimiter::LeakyBucket(_) | AnyLimiter::Nginx(_) => 4,
-        AnyLimiter::FixedWindow(_) | AnyLimiter::WindowFrom(_) | AnyLimiter::Envoy(_) => 5,
+        AnyLimiter::FixedWindow(_) | AnyLimiter::Envoy(_) => 5,
         AnyLimiter::SlidingWindow(_) | AnyLimiter::Fail2ban(_) => 6,
         AnyLimiter::SlidingCounter(_) | AnyLimiter::Haproxy(_) => 7,
         AnyLimiter::SlidingLog(_) => 8,

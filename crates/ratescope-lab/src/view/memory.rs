@@ -97,11 +97,6 @@ pub fn of(limiter: &AnyLimiter, reading: Reading) -> Option<Memory> {
     let events = if counted == "1" { "1 event".to_owned() } else { format!("{counted} events") };
     let (form, words) = match limiter {
         AnyLimiter::FixedWindow(fixed) => {
-            let [from, end] = fixed.window(at);
-            let form = Form::Window { from, end: Some(end), block: None };
-            (form, format!("remembers {events} of this window"))
-        }
-        AnyLimiter::WindowFrom(fixed) => {
             let [from, end] = fixed.window(at)?;
             let form = Form::Window { from, end: Some(end), block: None };
             (form, format!("remembers {events} of this window"))

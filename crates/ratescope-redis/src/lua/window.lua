@@ -1,30 +1,34 @@
--- The fixed window: at most `most` millionths in `period` microseconds.
+-- The fixed window: at most `most` millionths in `period` microseconds, from `offset` after each multiple of the period;
+-- if the offset is the period, from the first event that is counted.
 -- Source: crates/ratescope/src/limit/fixed_window.rs.
-local WINDOW = '\0\0'
+local WINDOW = string.rep('\0', 9)
 
---- numbers: most period
+--- numbers: most period offset
 local before, content
-before, i = signed(s, i)
+before, i = unpack('<i8', s, i)
 content, i = amount(s, i)
 --- look
-local number = floor(now / period)
--- With a state of the next window, the event counts in that window. A state of a later window means that the clock was
--- set back: the state moves to this window and is written, even if the event is refused.
-if before == number + 1 then number = before end
-if before < number then content = 0 end
-local moved = before ~= number and content > 0
+local begin, moved = now, false
+if offset < period then begin = now - (now - offset) % period end
+if content > 0 then
+  -- A state of a later window means that the clock was set back: it moves to this window and is written, even if the
+  -- event is refused.
+  if now - before >= period then content = 0
+  elseif before - now > period then moved = true
+  else begin = before end
+end
 local passes, level, extra = content + w <= most, (content + w) / 1000000, 0
 
 --- keep
 local counts = counted and w > 0
 if counts then content = content + w end
 if counts or moved then
-  bytes = content > 0 and put_signed(number) .. put_amount(content) or WINDOW
+  bytes = content > 0 and pack('<i8', begin) .. put_amount(content) or WINDOW
 end
-life = (number + 1) * period - now
+life = begin + period - now
 
 --- undo
 -- Only the window in which the event was counted gives back.
-if before == floor(when / period) and content > 0 then
-  bytes = put_signed(before) .. put_amount(content > w and content - w or 0)
+if content > 0 and when >= before and when - before < period then
+  bytes = pack('<i8', before) .. put_amount(content > w and content - w or 0)
 end

@@ -3,16 +3,26 @@
 //! Source: the plain counter of Josiah Carlson, "Introduction to rate limiting with Redis", part
 //! 1, but counting allowed events only, as his part 2 asks.
 //!
-//! Time is cut into windows of one period, aligned to the origin of time. Each window counts from
-//! zero. It promises at most the limit in every window *of the clock*.
+//! Time is cut into windows of one period, and each counts from zero. It promises at most the limit in each of *these*
+//! windows. They begin at the multiples of the period since the origin of time, unless it says otherwise:
+//!
+//! | text | a window begins |
+//! |---|---|
+//! | `fixed-window 100/1d` | at midnight, UTC |
+//! | `fixed-window 100/1d from 06:00` | at six in the morning, UTC |
+//! | `fixed-window 100/1d from 00:00+02:00` | at midnight where clocks are two hours ahead of UTC; written as `from 22:00` |
+//! | `fixed-window 100/1w from 4d` | on Monday, as the origin of time was on a Thursday |
+//! | `fixed-window 10/1m from first` | with the first event that is counted, as INCR and EXPIRE do on Redis |
+//!
+//! A clock that is put forward and back has days of 23 and 25 hours, which it does not follow.
 //!
 //! # At a glance
 //! * **For:** quotas and invoices, which are per hour or day of the clock.
 //! * **Against:** protecting a backend. The whole limit just before an edge and again just after is twice the limit
-//!   within a moment, and all keys' windows end together.
+//!   within a moment, and all keys' windows end together, unless they begin with their first events.
 //! * **Memory:** 16 bytes a key, whatever the limit.
-//! * **Elsewhere:** *fixed window counter*; `rate_limit` of envoyproxy/ratelimit. `INCR` and `EXPIRE` on Redis is a
-//!   variant whose window begins with the key's first event: [`from first`](super::window_from).
+//! * **Elsewhere:** *fixed window counter*; `rate_limit` of envoyproxy/ratelimit; with `from first`, `INCR` and `EXPIRE`
+//!   on Redis.
 //! * **Wrong in articles:** a window that is never reset; `INCR` and `EXPIRE` in two calls, so that a key without an
 //!   expiry is refused for ever; `EXPIRE` at every event, so that the window never ends for a sender that goes on.
 //!
@@ -20,18 +30,20 @@
 //!
 //! # The edges
 //! * **Equality:** the event that reaches the limit passes.
-//! * **On an edge:** the first instant of a window belongs to it.
-//! * **Time runs backwards:** an event from the window before the latest one counts in the latest. An event from
-//!   further back shows that the clock was set back, and the count moves to its window.
+//! * **On an edge:** the first instant of a window belongs to it, and that after its period to the next.
+//! * **Time runs backwards:** an event up to a period before the latest window counts in it. An event from further back
+//!   shows that the clock was set back, and the count moves to its window, which with `from first` begins there.
+//! * **Another beginning:** when the limit changes, the window in progress ends when it would have ended.
+//! * **The event that began a window is undone:** with `from first`, the window stays if it counted other events, and
+//!   otherwise the next event begins one. Windows never overlap, so each of them admits at most the limit in any case.
 
 use super::Limiter;
-use super::algorithm::{Algorithm, NotRelaxed, Relax};
+use super::algorithm::{Algorithm, NotRelaxed, Relax, kept};
 use super::amount::{amount, events, touched, window};
 use super::any::AnyLimiter;
 use super::in_f64::{self, InF64, Lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::text::{Form, Given, Unreadable};
-use super::window_from::WindowFrom;
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -63,12 +75,24 @@ pub struct FixedWindow {
     limit: Rate,
     most: u64,
     period: i64,
+    begins: Begins,
+    /// The offset; the period for [`Begins::WithFirst`].
+    offset: i64,
 }
 
-/// The latest window in which anything was allowed, and its count: 16 bytes.
+/// Where windows begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Begins {
+    /// So long after each multiple of the period since the origin of time.
+    After(Span),
+    /// With the first event that is counted after the window before.
+    WithFirst,
+}
+
+/// The first instant of the latest window in which anything was allowed, and its count: 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct State {
-    window: i64,
+    begin: Time,
     counted: u64,
 }
 
@@ -78,7 +102,28 @@ impl FixedWindow {
     /// # Errors
     /// When the count of the limit is neither 0 nor from 0.001 to 10^12.
     pub fn new(limit: Rate) -> Result<Self, BadNumber> {
-        window(limit).map(|(most, period)| FixedWindow { limit, most, period })
+        let begins = Begins::After(Span::ZERO);
+        window(limit).map(|(most, period)| FixedWindow { limit, most, period, begins, offset: 0 })
+    }
+
+    /// The same limit in windows that begin elsewhere.
+    ///
+    /// # Errors
+    /// When they would begin a period or more after the multiples of the period.
+    pub fn with_begin(self, begins: Begins) -> Result<Self, BadNumber> {
+        let offset = match begins {
+            Begins::WithFirst => self.period,
+            Begins::After(offset) if offset.micros_up() < self.period => offset.micros_up(),
+            Begins::After(offset) => {
+                let want = "less than the period";
+                return Err(BadNumber {
+                    what: "the offset in seconds",
+                    given: offset.secs(),
+                    want,
+                });
+            }
+        };
+        Ok(FixedWindow { begins, offset, ..self })
     }
 
     /// The limit of each window.
@@ -86,41 +131,94 @@ impl FixedWindow {
         self.limit
     }
 
-    /// The window of the clock that contains `now`: its first instant, and the first of the next.
-    pub fn window(&self, now: Time) -> [Time; 2] {
-        let window = self.number(now);
-        [window, window.saturating_add(1)]
-            .map(|window| Time::from_micros(window.saturating_mul(self.period)))
+    /// Where windows begin.
+    pub fn begins(&self) -> Begins {
+        self.begins
     }
 
-    /// The number of the window that contains `now`.
-    fn number(&self, now: Time) -> i64 {
-        now.as_micros().div_euclid(self.period)
+    /// The window of the clock that contains `now`: its first instant, and the first of the next. `None` for
+    /// [`Begins::WithFirst`], whose windows are the sender's own.
+    pub fn window(&self, now: Time) -> Option<[Time; 2]> {
+        let begin = self.begin(now);
+        (self.begins != Begins::WithFirst).then(|| [begin, self.end(begin)])
+    }
+
+    /// The first instant of the window that an event at `now` begins or is in, if nothing was counted before.
+    fn begin(&self, now: Time) -> Time {
+        match self.begins {
+            Begins::WithFirst => now,
+            Begins::After(_) => {
+                let micros = now.as_micros();
+                let into = micros.saturating_sub(self.offset).rem_euclid(self.period);
+                Time::from_micros(micros.saturating_sub(into))
+            }
+        }
     }
 
     /// The state at `now`.
     fn roll(&self, state: &State, now: Time) -> State {
-        let window = self.number(now);
-        let ahead = state.window.saturating_sub(window);
-        match ahead {
-            _ if state.counted == 0 => State { window, counted: 0 },
-            ..0 => State { window, counted: 0 },
-            0 | 1 => *state,
-            2.. => State { window, ..*state },
+        let into = now.as_micros().saturating_sub(state.begin.as_micros());
+        if state.counted == 0 || into >= self.period {
+            State { begin: self.begin(now), counted: 0 }
+        } else if into < -self.period {
+            State { begin: self.begin(now), ..*state }
+        } else {
+            *state
         }
     }
 
-    /// The end of the window of `state`, which is the beginning of the next.
-    fn end(&self, state: &State) -> Time {
-        Time::from_micros(state.window.saturating_add(1).saturating_mul(self.period))
+    /// The end of a window, which is the beginning of the next.
+    fn end(&self, begin: Time) -> Time {
+        Time::from_micros(begin.as_micros().saturating_add(self.period))
     }
+}
+
+/// Reads the word after `from`, if it is there.
+fn begins(given: &mut Given<'_>, period: i64) -> Result<Begins, Unreadable> {
+    let Some(word) = given.value("from")? else { return Ok(Begins::After(Span::ZERO)) };
+    if word.is("first") {
+        return Ok(Begins::WithFirst);
+    }
+    if let Some(micros) = clock(word.text) {
+        return Ok(Begins::After(Span::micros(micros.rem_euclid(period).unsigned_abs())));
+    }
+    let help = match word.text.parse::<Span>() {
+        Ok(span) if span.micros_up() < period => return Ok(Begins::After(span)),
+        Ok(_) => "windows begin less than a period after its multiples",
+        Err(_) => {
+            "not the beginning of a window; write a time as 06:00 or 06:00+02:00, a span as 4d, or first"
+        }
+    };
+    Err(given.wrong(word, help).into())
+}
+
+/// A time of the day as in `06:00` or, by a clock that is ahead, `06:00+02:00`, in microseconds.
+fn clock(text: &str) -> Option<i64> {
+    let minutes = |text: &str, most: i64| {
+        let (hours, minutes) = text.split_once(':')?;
+        let two = |digits: &str| {
+            let is_two = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse::<i64>().ok().filter(|_| is_two)
+        };
+        let (hours, minutes) = (two(hours)?, two(minutes)?);
+        (hours <= most && minutes < 60).then_some(hours * 60 + minutes)
+    };
+    let zone = text.find(['+', '-']).unwrap_or(text.len());
+    let (time, zone) = text.split_at_checked(zone)?;
+    let ahead = match zone.split_at_checked(1) {
+        Some(("+", ahead)) => minutes(ahead, 14)?,
+        Some(("-", behind)) => -minutes(behind, 14)?,
+        _ => 0,
+    };
+    const DAY: i64 = 24 * 60;
+    Some((minutes(time, 23)? - ahead).rem_euclid(DAY) * 60_000_000)
 }
 
 impl Limiter for FixedWindow {
     type State = State;
 
     fn initial(&self) -> State {
-        State { window: 0, counted: 0 }
+        State { begin: Time::ZERO, counted: 0 }
     }
 
     fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
@@ -145,7 +243,8 @@ impl Limiter for FixedWindow {
     }
 
     fn undo(&self, state: &mut State, at: Time, _now: Time, cost: f64) -> bool {
-        if self.number(at) == state.window {
+        let into = at.as_micros().saturating_sub(state.begin.as_micros());
+        if (0..self.period).contains(&into) {
             state.counted = state.counted.saturating_sub(amount(cost).unwrap_or(0));
         }
         true
@@ -156,7 +255,7 @@ impl Limiter for FixedWindow {
         match amount(cost) {
             Some(amount) if amount <= self.most => {
                 let fits = state.counted.saturating_add(amount) <= self.most;
-                Retry::After(if fits { Span::ZERO } else { now.until(self.end(&state)) })
+                Retry::After(if fits { Span::ZERO } else { now.until(self.end(state.begin)) })
             }
             _ => Retry::Never,
         }
@@ -169,9 +268,10 @@ impl Limiter for FixedWindow {
     /// Until the window ends, if it has counted anything.
     fn reset_after(&self, state: &State, now: Time) -> Span {
         let state = self.roll(state, now);
-        if state.counted == 0 { Span::ZERO } else { now.until(self.end(&state)) }
+        if state.counted == 0 { Span::ZERO } else { now.until(self.end(state.begin)) }
     }
 
+    /// Also for [`Begins::WithFirst`]: windows do not overlap.
     fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
         events(self.most) * touched(window.micros_up(), self.period) as f64
     }
@@ -185,15 +285,14 @@ impl Algorithm for FixedWindow {
         about: "at most the count in each window of the clock, or from 06:00, or from the first event; the same as a rate alone, 10/1m",
     };
     const UNIT: &'static str = "in window";
-    const KIND: &'static Kind = &Kind {
-        name: "fixed-window",
-        spans: &["period"],
-        read: |[period, ..], bytes| read(period.micros_up(), bytes).map(drop),
-    };
+    kept!("fixed-window" ["period"] State {
+        begin: time "the beginning of the window",
+        counted: amount "the count",
+    });
 
     fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
-        let limit = given.rate()?;
-        WindowFrom::read(given, limit)
+        let limit = FixedWindow::new(given.rate()?)?;
+        Ok(limit.with_begin(begins(given, limit.period)?)?.into())
     }
 
     fn quota(&self) -> Option<Rate> {
@@ -201,37 +300,34 @@ impl Algorithm for FixedWindow {
     }
 
     fn relaxed(&self, by: Relax) -> Result<Self, NotRelaxed> {
-        Ok(FixedWindow::new(by.rate(self.limit)?)?)
+        FixedWindow::new(by.rate(self.limit)?)?.with_begin(self.begins).map_err(NotRelaxed::from)
     }
 
     fn shape(&self) -> Shape {
         Shape::new(Self::KIND, [Span::micros(self.period.unsigned_abs())])
     }
 
-    fn keep(&self, state: &State, _now: Time, out: &mut Content) {
-        out.signed(state.window).amount(state.counted);
-    }
-
-    fn restore(&self, bytes: &mut Bytes<'_>) -> Result<State, KeptError> {
-        read(self.period, bytes)
-    }
-
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         in_f64::check_window(self.most, self.period)?;
         Ok(Some(InF64::new(
             Lua { name: "window", counts: true },
-            [self.most as f64, self.period as f64],
+            [self.most as f64, self.period as f64, self.offset as f64],
         )))
     }
 }
 
-fn read(period: i64, bytes: &mut Bytes<'_>) -> Result<State, KeptError> {
-    Ok(State { window: bytes.block(period, None)?, counted: bytes.amount("the count")? })
-}
-
-/// As in `fixed-window 10/1m`.
+/// As in `fixed-window 10/1m` or `fixed-window 100/1d from 06:00`.
 impl fmt::Display for FixedWindow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "fixed-window {}", self.limit)
+        write!(f, "fixed-window {}", self.limit)?;
+        let minutes = self.offset / 60_000_000;
+        match self.begins {
+            Begins::WithFirst => f.write_str(" from first"),
+            Begins::After(Span::ZERO) => Ok(()),
+            Begins::After(_) if self.offset % 60_000_000 == 0 && minutes < 24 * 60 => {
+                write!(f, " from {:02}:{:02}", minutes / 60, minutes % 60)
+            }
+            Begins::After(offset) => write!(f, " from {offset}"),
+        }
     }
 }

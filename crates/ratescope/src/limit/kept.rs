@@ -29,7 +29,7 @@
 //! # What a state becomes when its limit changes
 //! | limiter | shape | what is kept | goes on when these change |
 //! |---|---|---|---|
-//! | [`fixed_window`](super::fixed_window) | `fixed-window/PERIOD` | the window and its count | count |
+//! | [`fixed_window`](super::fixed_window) | `fixed-window/PERIOD` | the beginning of the window and its count | count, beginning |
 //! | [`sliding_window`](super::sliding_window) | `sliding-window/PERIOD/PRECISION` | the blocks and their counts | count |
 //! | [`sliding_counter`](super::sliding_counter) | `sliding-counter/PERIOD` | both counts and the time | count |
 //! | [`sliding_log`](super::sliding_log) | `sliding-log/PERIOD` | the instants and their costs | count |
@@ -88,7 +88,7 @@
 //! | adaptive | rate, habit, time | 24 |
 //! | adaptive-by-hour | rate, habit of the current hour, time; the current hour, from 0; 24 f32, little endian: the habits of the hours, 0 for the current one | 121 |
 //! | bucket | time, content, the numerator of a fraction of a millionth and, unless the numerator is 0, the denominator | 10 to 15 |
-//! | fixed-window | number of the window (with its sign as the lowest bit), count | 5 or 6 |
+//! | fixed-window | time, count | 9 or 10 |
 //! | sliding-counter | time, previous and current count | 10 to 12 |
 //! | sliding-window | how many blocks; the number (signed as above) and count of the first; for each other block its distance from the one before, and its count | 5, and 2 a block in use |
 //! | sliding-log | the same, with blocks of a microsecond | 9, and 4 or 5 an event |

@@ -117,10 +117,6 @@ fn fall(time: &Timebase, lane: &Lane, [start, end]: [f64; 2]) -> Option<f64> {
     let [limit] = lane.policy().limits() else { return None };
     match &limit.limiter {
         AnyLimiter::FixedWindow(fixed) => {
-            let [edge, _] = fixed.window(time.time_at(end));
-            Some(time.x(edge).max(start).min(end))
-        }
-        AnyLimiter::WindowFrom(fixed) => {
             let edge = fixed.window(time.time_at(end)).map(|[edge, _]| time.x(edge));
             Some(edge.map_or((start + end) / 2.0, |edge| edge.max(start).min(end)))
         }

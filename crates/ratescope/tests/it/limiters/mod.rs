@@ -10,12 +10,12 @@ mod charging;
 mod counting;
 mod domain;
 mod edges;
+mod fixed_window;
 mod quota;
 mod retrying;
 mod same;
 mod text;
 mod undoing;
-mod window_from;
 mod worst;
 
 use crate::common;

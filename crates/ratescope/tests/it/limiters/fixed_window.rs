@@ -1,4 +1,4 @@
-//! Fixed windows that begin at a time of one's own.
+//! Where fixed windows begin and end.
 
 use super::limiter;
 use ratescope::limit::any::AnyLimiter;
@@ -55,6 +55,38 @@ fn a_window_begins_with_the_first_event() {
     assert_eq!(hourly.remaining(&state, at(15)), 0.0);
     assert!(hourly.undo(&mut state, at(15), at(16), 1.0));
     assert_eq!(hourly.remaining(&state, at(16)), 1.0);
+}
+
+/// What began a window and is undone leaves the window to the others in it, and none behind if there are none.
+#[test]
+fn the_event_that_began_a_window_is_undone() {
+    let limiter = limiter("fixed-window 2/10h from first");
+    let at = |hour: i64| Time::from_micros(hour * HOUR);
+    let mut state = limiter.initial();
+    assert!(limiter.check(&mut state, at(0), 1.0).is_allowed());
+    assert!(limiter.undo(&mut state, at(0), at(9), 1.0));
+    assert_eq!(limiter.reset_after(&state, at(9)), Span::ZERO);
+    assert!(limiter.check(&mut state, at(9), 1.0).is_allowed());
+    assert_eq!(limiter.reset_after(&state, at(9)), Span::hours(10));
+    assert!(limiter.check(&mut state, at(18), 1.0).is_allowed());
+    assert!(limiter.undo(&mut state, at(9), at(18), 1.0));
+    assert_eq!((limiter.remaining(&state, at(18)), limiter.remaining(&state, at(19))), (1.0, 2.0));
+}
+
+/// A window in progress ends when it would have ended, and the count goes on.
+#[test]
+fn another_beginning_gives_no_second_window() {
+    let at = |hour: i64| Time::from_micros(1000 * DAY + hour * HOUR);
+    let [midnight, six, first] =
+        ["", " from 06:00", " from first"].map(|from| limiter(&format!("fixed-window 2/1d{from}")));
+    for (old, new, ends) in [(&midnight, &six, 24), (&six, &first, 30), (&first, &midnight, 32)] {
+        let mut state = old.initial();
+        assert!(old.check(&mut state, at(8), 2.0).is_allowed());
+        let mut state = new.restore(&old.keep(&state, at(9))).unwrap();
+        assert_eq!(new.retry_after(&state, at(9), 1.0), Retry::After(Span::hours(ends - 9)));
+        assert!(!new.check(&mut state, at(9), 1.0).is_allowed());
+        assert!(new.check(&mut state, at(ends as i64), 2.0).is_allowed());
+    }
 }
 
 /// Nobody waits for longer than a period, and nobody gets another limit.
