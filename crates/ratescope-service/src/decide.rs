@@ -11,10 +11,8 @@ use super::{Domain, Forms, Service, response, together};
 use core::fmt;
 use ratescope::clock::Clock;
 use ratescope::event::{Descriptor, Event, Fields};
-use ratescope::internal::Ask;
 use ratescope::internal::escaped;
 use ratescope::limit::MAX_COST;
-use ratescope::limit::any::AnyLimiter;
 use ratescope::outcome::Retry;
 use ratescope::policy::is_credential;
 use ratescope::rules::{Decision, Details, Fault, Intent, Part, Rule, Rules, Store};
@@ -25,6 +23,9 @@ use std::sync::Arc;
 
 /// The most descriptors of a request, and the most entries of a descriptor.
 const MOST: usize = 64;
+
+/// The entry of a descriptor, and the value of the dynamic metadata, that says when hits were counted.
+pub(super) const COUNTED_AT: &str = "counted_at";
 
 /// All details about an event that can't wait.
 const DETAILS: Details = Details::ALL.at_once();
@@ -76,9 +77,11 @@ struct Listed<'a> {
 }
 
 impl<'a> Listed<'a> {
-    fn new(own: &'a [Entry], all: &'a [RateLimitDescriptor], forms: &'a Forms) -> Self {
-        let own = own.iter().map(|entry| (entry.key.as_str(), entry.value.as_str()));
-        Listed { entries: own.collect(), all, is_first: false, forms }
+    /// The entries of a descriptor, but for the time at which hits to give back were counted.
+    fn new(own: &'a RateLimitDescriptor, all: &'a [RateLimitDescriptor], forms: &'a Forms) -> Self {
+        let own = own.entries.iter().filter(|entry| !is_time(own, entry));
+        let entries = own.map(|entry| (entry.key.as_str(), entry.value.as_str())).collect();
+        Listed { entries, all, is_first: false, forms }
     }
 
     /// A key made from its entries and the limit that it brings along. Secrets are hashed.
@@ -132,18 +135,17 @@ struct Question<'a> {
     instead: Option<Instead>,
     hits: f64,
     is_look: bool,
-    /// True if the hits are given back.
-    is_refund: bool,
+    /// When the hits were counted, if they are given back.
+    counted: Option<Time>,
     /// True if a rule of another descriptor replaces its own.
     is_replaced: bool,
 }
 
 impl Question<'_> {
-    /// What happens to its event at `now`. When the hits to give back were counted is not known, so they count as counted
-    /// just now.
+    /// What happens to its event at `now`.
     fn intent(&self, now: Time) -> Intent<'static> {
-        match (self.is_refund, self.is_look) {
-            (true, _) => Intent::Settle { now, passed: None },
+        match (self.counted, self.is_look) {
+            (Some(_), _) => Intent::Settle { now, passed: None },
             (_, true) => Intent::Look,
             _ => Intent::Count,
         }
@@ -151,7 +153,7 @@ impl Question<'_> {
 
     /// When the event would pass; `None` if it passes at once, as returned hits always do.
     fn retry(&self, decision: &Decision) -> Option<Option<Retry>> {
-        retry(decision).filter(|_| !self.is_refund)
+        retry(decision).filter(|_| self.counted.is_none())
     }
 }
 
@@ -160,7 +162,7 @@ impl<C: Clock> Service<C> {
     ///
     /// A domain without rules is not limited. `hits_addend` of a descriptor replaces that of the request; if it is 0,
     /// the answer is whether one more hit would pass, and nothing is counted. With `is_negative_hits` the hits are
-    /// given back. A limiter that would delay an event refuses it here, since a proxy can't wait.
+    /// given back, as far as they certainly still count since the time of the entry `counted_at`. A limiter that would delay an event refuses it here, since a proxy can't wait.
     ///
     /// # Errors
     /// If the request is malformed, or if the store can't be asked and a rule then refuses.
@@ -216,7 +218,10 @@ impl<C: Clock> Service<C> {
                 response::status(decision, retry, || self.is_known(&domain, question))
             })
             .collect();
-        let response = response::whole(statuses, &answers);
+        let each =
+            questions.iter().zip(&answers).filter(|(one, _)| one.intent(Time::ZERO).is_count());
+        let counted = each.filter_map(|(_, answer)| Some(answer.as_ref()?.1.time)).min();
+        let response = response::whole(statuses, &answers, counted);
         if is_counted {
             let is_refused = response.overall_code() == super::Code::OverLimit;
             domain.headers.count_request(RequestOutcome::of(is_refused));
@@ -232,7 +237,7 @@ impl<C: Clock> Service<C> {
         let all = request.descriptors.as_slice();
         let rules = domain.store.rules();
         let of = |descriptor: &'a RateLimitDescriptor| {
-            let fields = Listed::new(&descriptor.entries, all, &self.forms);
+            let fields = Listed::new(descriptor, all, &self.forms);
             let instead = match &descriptor.limit {
                 Some(limit) => {
                     let (name, store) = self.overrides.store(limit, |rules| self.open(rules))?;
@@ -246,9 +251,8 @@ impl<C: Clock> Service<C> {
             let own = descriptor.hits_addend.map(|own| own as f64);
             let is_look = own == Some(0.0);
             let hits = if is_look { 1.0 } else { own.unwrap_or(whole) };
-            let is_refund = descriptor.is_negative_hits && !is_look;
-            let is_replaced = false;
-            Ok(Question { fields, instead, hits, is_look, is_refund, is_replaced })
+            let counted = if is_look { None } else { counted(descriptor)? };
+            Ok(Question { fields, instead, hits, is_look, counted, is_replaced: false })
         };
         let questions: Result<SmallVec<[_; 2]>, NoAnswer> = all.iter().map(of).collect();
         let mut questions = questions?;
@@ -269,19 +273,13 @@ impl<C: Clock> Service<C> {
         domain: &Arc<Domain>,
         questions: &[Question<'_>],
     ) -> Result<(), NoAnswer> {
-        for question in questions.iter().filter(|question| question.is_refund) {
+        for question in questions.iter().filter(|question| question.counted.is_some()) {
             let (domain, event) = self.event(domain, question, Time::ZERO);
             if question.is_replaced {
                 continue;
             }
             let rules = domain.store.rules();
-            // A log gives back by the instant at which an event was counted, which a request can't say.
-            let is_log = |ask: &Ask| {
-                let planned = rules.plan().get(ask.at);
-                planned.is_some_and(|it| matches!(it.limit.limiter, AnyLimiter::SlidingLog(_)))
-            };
-            let asks = rules.ask(&event, None);
-            if !rules.can_undo_all(&asks) || asks.iter().any(is_log) {
+            if !rules.can_undo_all(&rules.ask(&event, None)) {
                 return Err(NoAnswer::no_refund());
             }
         }
@@ -328,9 +326,9 @@ impl<C: Clock> Service<C> {
         &self,
         domain: &'a Arc<Domain>,
         question: &'a Question<'_>,
-        time: Time,
+        now: Time,
     ) -> (&'a Arc<Domain>, Event<'a>) {
-        let cost = if question.is_refund { -question.hits } else { question.hits };
+        let (time, cost) = question.counted.map_or((now, question.hits), |at| (at, -question.hits));
         match &question.instead {
             Some((instead, fields)) => (instead, Event { time, cost, fields }),
             None => (domain, Event { time, cost, fields: &question.fields }),
@@ -350,8 +348,8 @@ pub(super) type Answers = SmallVec<[OneAnswer; 2]>;
 pub(super) type OneAnswer = Option<(Arc<Domain>, Decision)>;
 
 /// Asks the rule at the top of the file. It counts the highest number of hits that a descriptor takes; if no descriptor
-/// takes hits, it gives back the highest number that a descriptor gives back; and if all peek, it peeks. A request with
-/// one descriptor, for the rules, asks both in one question.
+/// takes hits, it gives back the highest number that a descriptor gives back, as counted at the earliest of their times;
+/// and if all peek, it peeks. A request with one descriptor, for the rules, asks both in one question.
 fn ask_for_all<'a>(
     questions: &mut SmallVec<[Question<'a>; 2]>,
     all: &'a [RateLimitDescriptor],
@@ -364,16 +362,18 @@ fn ask_for_all<'a>(
         return;
     }
     let most = |is_refund: bool| {
-        let each = questions.iter().filter(|one| !one.is_look && one.is_refund == is_refund);
+        let each =
+            questions.iter().filter(|one| !one.is_look && one.counted.is_some() == is_refund);
         each.map(|one| one.hits).reduce(f64::max)
     };
     let (takes, gives) = (most(false), most(true));
+    let counted = questions.iter().filter_map(|question| question.counted).min();
     questions.push(Question {
-        fields: Listed { is_first: true, ..Listed::new(&[], all, forms) },
+        fields: Listed { entries: SmallVec::new(), all, is_first: true, forms },
         instead: None,
         hits: takes.or(gives).unwrap_or(1.0),
         is_look: takes.or(gives).is_none(),
-        is_refund: takes.is_none() && gives.is_some(),
+        counted: counted.filter(|_| takes.is_none()),
         is_replaced: false,
     });
 }
@@ -394,6 +394,28 @@ fn replace(rules: &Rules, questions: &mut [Question<'_>]) {
     }
 }
 
+/// True for the entry that says when the hits of a descriptor were counted, which it gives back.
+fn is_time(descriptor: &RateLimitDescriptor, entry: &Entry) -> bool {
+    descriptor.is_negative_hits && entry.key == COUNTED_AT
+}
+
+/// When the hits of a descriptor were counted, if it gives them back. Without that time, whoever held many requests open
+/// would get more back at once than ever counted at one time.
+fn counted(descriptor: &RateLimitDescriptor) -> Result<Option<Time>, NoAnswer> {
+    if !descriptor.is_negative_hits {
+        return Ok(None);
+    }
+    let entry = descriptor.entries.iter().find(|entry| is_time(descriptor, entry));
+    let micros = entry.and_then(|entry| entry.value.parse().ok());
+    let why = || {
+        NoAnswer::Invalid(format!(
+            "is_negative_hits: hits are given back by the time at which they were counted; add the entry {COUNTED_AT} \
+             with the value that the dynamic metadata of the answer had, in microseconds since 1970"
+        ))
+    };
+    micros.map(|micros| Some(Time::from_micros(micros))).ok_or_else(why)
+}
+
 /// Refuses malformed requests.
 fn check(request: &RateLimitRequest) -> Result<(), NoAnswer> {
     let invalid = |why: &str| Err(NoAnswer::Invalid(why.to_owned()));
@@ -407,7 +429,7 @@ fn check(request: &RateLimitRequest) -> Result<(), NoAnswer> {
         return invalid("there are more than 64 descriptors");
     }
     for descriptor in &request.descriptors {
-        if descriptor.entries.is_empty() {
+        if descriptor.entries.iter().all(|entry| is_time(descriptor, entry)) {
             return invalid("a descriptor has no entries");
         }
         if descriptor.entries.len() > MOST {

@@ -136,7 +136,7 @@ pub struct RateLimitResponse {
     #[prost(message, repeated, tag = "3")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub response_headers_to_add: Vec<HeaderValue>,
-    /// Which rules refused, for the log of the proxy.
+    /// Which rules refused, or when hits were counted, for the proxy.
     #[prost(message, optional, tag = "6")]
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::as_metadata")]
     pub dynamic_metadata: Option<prost_types::Struct>,

@@ -1,6 +1,6 @@
 //! The answers of rules in words of Envoy's protocol.
 
-use super::decide::{Answers, OneAnswer};
+use super::decide::{Answers, COUNTED_AT, OneAnswer};
 use super::message::{Code, DescriptorStatus, HeaderValue, RateLimit, RateLimitResponse, Unit};
 use http::HeaderMap;
 use prost_types::value::Kind;
@@ -8,7 +8,7 @@ use prost_types::{Duration, ListValue, Struct, Value};
 use ratescope::outcome::Retry;
 use ratescope::policy::{Limit, tightness};
 use ratescope::rules::{Decision, LimitOutcome, Rule};
-use ratescope::time::Span;
+use ratescope::time::{Span, Time};
 use ratescope_tower::internal::{retry, waiting};
 
 /// The units, the longest first.
@@ -104,26 +104,39 @@ fn duration(span: Span) -> Duration {
     Duration { seconds: micros / 1_000_000, nanos: (micros % 1_000_000) as i32 * 1000 }
 }
 
-/// The response with these statuses.
-pub(super) fn whole(statuses: Vec<DescriptorStatus>, answers: &Answers) -> RateLimitResponse {
+/// The response with these statuses. `counted` is when hits were counted, if the request is allowed.
+pub(super) fn whole(
+    statuses: Vec<DescriptorStatus>,
+    answers: &Answers,
+    counted: Option<Time>,
+) -> RateLimitResponse {
     let is_refused = statuses.iter().any(|status| status.code == Code::OverLimit as i32);
     let overall_code = if is_refused { Code::OverLimit } else { Code::Ok };
+    let metadata = match counted {
+        _ if is_refused => refusal(answers),
+        Some(at) => Struct { fields: [named(COUNTED_AT, at.as_micros().to_string())].into() },
+        None => Struct::default(),
+    };
     RateLimitResponse {
         overall_code: overall_code.into(),
         statuses,
         response_headers_to_add: headers(answers),
-        dynamic_metadata: is_refused.then(|| metadata(answers)).filter(|m| !m.fields.is_empty()),
+        dynamic_metadata: Some(metadata).filter(|metadata| !metadata.fields.is_empty()),
     }
+}
+
+/// A text of the dynamic metadata.
+fn named(name: &str, text: String) -> (String, Value) {
+    (name.to_owned(), Value { kind: Some(Kind::StringValue(text)) })
 }
 
 /// The refusal of a request that can't be read: `why` is for the log of the proxy.
 pub(super) fn unread(why: &str, descriptors: usize) -> RateLimitResponse {
     let code = Code::OverLimit.into();
-    let text = Value { kind: Some(Kind::StringValue(why.to_owned())) };
     RateLimitResponse {
         overall_code: code,
         statuses: vec![DescriptorStatus { code, ..DescriptorStatus::default() }; descriptors],
-        dynamic_metadata: Some(Struct { fields: [("unread".to_owned(), text)].into() }),
+        dynamic_metadata: Some(Struct { fields: [named("unread", why.to_owned())].into() }),
         ..RateLimitResponse::default()
     }
 }
@@ -146,7 +159,7 @@ fn headers(answers: &Answers) -> Vec<HeaderValue> {
 }
 
 /// Which rules refused.
-fn metadata(answers: &Answers) -> Struct {
+fn refusal(answers: &Answers) -> Struct {
     let each = || answers.iter().flatten();
     let outcomes = || each().flat_map(|(_, decision)| decision.outcomes());
     let list = |is_shadow: bool| {
@@ -157,9 +170,9 @@ fn metadata(answers: &Answers) -> Struct {
         };
         outcomes().filter(refuses).map(text).collect::<Vec<_>>()
     };
-    let named = [("refused_by", list(false)), ("shadow_refused_by", list(true))];
-    let named = named.into_iter().filter(|(_, values)| !values.is_empty());
-    let fields = named.map(|(name, values)| {
+    let lists = [("refused_by", list(false)), ("shadow_refused_by", list(true))];
+    let lists = lists.into_iter().filter(|(_, values)| !values.is_empty());
+    let fields = lists.map(|(name, values)| {
         (name.to_owned(), Value { kind: Some(Kind::ListValue(ListValue { values })) })
     });
     Struct { fields: fields.collect() }

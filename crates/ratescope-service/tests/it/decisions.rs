@@ -1,10 +1,10 @@
 //! The decisions of the service, by a clock that stands still.
 
-use super::requests::{RULES, ask, descriptor, request, service};
+use super::requests::{RULES, ask, back, counted_at, descriptor, request, service};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use ratescope::clock::FakeClock;
+use ratescope::clock::{Clock, FakeClock};
 use ratescope::rules::Fault;
 use ratescope::{Span, Time};
 use ratescope_service::{
@@ -36,7 +36,7 @@ fn a_limit_and_all_that_is_said_of_it() {
     assert_eq!(header(&first, "x-ratelimit-remaining"), Some("1"));
     assert_eq!(header(&first, "ratelimit"), Some("\"web:user\";r=1;t=30"));
     assert_eq!(header(&first, "retry-after"), None);
-    assert_eq!(first.dynamic_metadata, None);
+    assert_eq!(counted_at(&first), "1000000000000000");
 
     assert_eq!(code(&service, &ann), Code::Ok);
     let refused = ask(&service, &ann).unwrap();
@@ -210,8 +210,12 @@ fn a_limit_that_the_request_brings() {
 fn hits_are_given_back() {
     let (service, clock) = service(RULES);
     let of = |entries: &[(&str, &str)], hits: u64, is_negative_hits: bool| {
+        let now = clock.now().as_micros().to_string();
         let hits_addend = Some(hits);
-        RateLimitDescriptor { hits_addend, is_negative_hits, ..descriptor(entries) }
+        match is_negative_hits {
+            true => back(entries, hits, &now),
+            false => RateLimitDescriptor { hits_addend, ..descriptor(entries) },
+        }
     };
     let left = |descriptors: Vec<RateLimitDescriptor>| {
         let answer = ask(&service, &request(descriptors)).unwrap();
@@ -244,35 +248,122 @@ fn hits_are_given_back() {
     assert_eq!(left(vec![own(2, true)]), (Code::Ok, vec![2]));
 }
 
-/// Limiters that measure a rate can't give hits back, since their states don't tell what is left of these; and a log
-/// can't without the instant.
+/// Whoever fills a limit again and again, holds all of it open and then ends it at once gets back no more than what the
+/// limit still counts.
+#[test]
+fn hits_that_are_held_open_are_no_credit() {
+    for (limiter, most) in [
+        ("token-bucket 20/2s", 20),
+        ("gcra 20/2s", 20),
+        ("fixed-window 20/2s", 20),
+        ("sliding-window 20/2s precision 1s", 20),
+        ("sliding-counter 20/2s", 20),
+        ("sliding-log 20/2s", 20),
+    ] {
+        let (service, clock) =
+            service(&format!("domain: web\ndescriptors:\n- {{key: user, limit: {limiter}}}\n"));
+        let ann = request(vec![descriptor(&[("user", "ann")])]);
+        let pass = || ask(&service, &ann).ok().filter(|answer| answer.overall_code() == Code::Ok);
+        let mut open = Vec::new();
+        for _ in 0..200 {
+            while let Some(answer) = pass() {
+                open.push(counted_at(&answer));
+            }
+            clock.advance(Span::millis(500));
+        }
+        assert!(open.len() > 500, "{limiter}: {}", open.len());
+        let mut passed = 0;
+        for at in open {
+            let ended = request(vec![back(&[("user", "ann")], 1, &at)]);
+            assert_eq!(code(&service, &ended), Code::Ok);
+            while pass().is_some() {
+                passed += 1;
+            }
+        }
+        // Of those in the last period, all that are open are given back, and no more.
+        assert!(passed <= most, "{limiter}: {passed}");
+    }
+}
+
+/// The time is the answer's, and says exactly what a log counted then.
+#[test]
+fn hits_are_given_back_by_the_time_of_the_answer() {
+    let (service, clock) = service(
+        "domain: web\ndescriptors:\n- {key: user, limit: sliding-log 3/1h}\n- {key: ip, limit: gcra 60/1h}\n",
+    );
+    let user = || descriptor(&[("user", "ann")]);
+    let first = ask(&service, &request(vec![user()])).unwrap();
+    clock.advance(Span::minutes(10));
+    assert_eq!(code(&service, &request(vec![user()])), Code::Ok);
+    let left = |descriptor: RateLimitDescriptor| {
+        ask(&service, &request(vec![descriptor])).unwrap().statuses[0].limit_remaining
+    };
+    // Nothing was counted at a time that is made up.
+    assert_eq!(left(back(&[("user", "ann")], 1, "1000000000000001")), 1);
+    assert_eq!(left(back(&[("user", "ann")], 1, &counted_at(&first))), 2);
+    // What a bucket has drained since is gone: ten in ten minutes.
+    let ip = RateLimitDescriptor { hits_addend: Some(30), ..descriptor(&[("ip", "a")]) };
+    let counted = counted_at(&ask(&service, &request(vec![ip])).unwrap());
+    clock.advance(Span::minutes(10));
+    assert_eq!(left(back(&[("ip", "a")], 30, &counted)), 60);
+    clock.advance(Span::minutes(10));
+    // Looks and refusals count nothing, and so tell no time.
+    let look = RateLimitDescriptor { hits_addend: Some(0), ..user() };
+    let much = RateLimitDescriptor { hits_addend: Some(9), ..user() };
+    for descriptor in [look, much] {
+        let answer = ask(&service, &request(vec![descriptor])).unwrap();
+        assert!(!format!("{:?}", answer.dynamic_metadata).contains("counted_at"), "{answer:?}");
+    }
+}
+
+#[test]
+fn hits_are_not_given_back_without_their_time() {
+    let (service, _) = service(RULES);
+    assert_eq!(code(&service, &request(vec![descriptor(&[("user", "ann")]); 2])), Code::Ok);
+    let bare = RateLimitDescriptor { is_negative_hits: true, ..descriptor(&[("user", "ann")]) };
+    let wrong = ["", "now", "1.5", "-", "99999999999999999999"];
+    let wrong = wrong.map(|at| back(&[("user", "ann")], 1, at)).into_iter();
+    for descriptor in wrong.chain([bare, back(&[], 1, "1")]) {
+        let answer = ask(&service, &request(vec![descriptor.clone()]));
+        assert!(matches!(answer, Err(NoAnswer::Invalid(_))), "{descriptor:?}: {answer:?}");
+    }
+    // Far from all times, too, nothing is given back.
+    for at in ["-9223372036854775808", "9223372036854775807", "0"] {
+        assert_eq!(code(&service, &request(vec![back(&[("user", "ann")], 1, at)])), Code::Ok);
+        assert_eq!(
+            code(&service, &request(vec![descriptor(&[("user", "ann")])])),
+            Code::OverLimit,
+            "{at}"
+        );
+    }
+    // The entry is a key like any other where hits are taken.
+    let taken = descriptor(&[("user", "bob"), ("counted_at", "1")]);
+    assert_eq!(ask(&service, &request(vec![taken])).unwrap().statuses[0].current_limit, None);
+}
+
+/// Limiters that measure a rate can't give hits back, since their states don't tell what is left of these.
 #[test]
 fn limiters_that_cannot_give_back_refuse_it() {
     let text =
         "domain: web\ndescriptors:\n- {key: user, limit: gcra 5/1h}\n- {key: ip, limit: LIMIT}\n";
     let can = ["token-bucket 5/1h", "leaky-bucket 5/1h", "fixed-window 5/1h", "gcra 5/1h"];
-    let windows = ["sliding-window 5/1h precision 1m", "sliding-counter 5/1h"];
-    let log = "sliding-log 5/1h";
-    let not =
-        [log, "exim 5/1h strict", "exim 5/1h leaky", "earrrl 5/1h", "haproxy 5/1h", "nginx 5/1m"];
+    let windows = ["sliding-window 5/1h precision 1m", "sliding-counter 5/1h", "sliding-log 5/1h"];
+    let not = ["exim 5/1h strict", "exim 5/1h leaky", "earrrl 5/1h", "haproxy 5/1h", "nginx 5/1m"];
     let each = can.iter().chain(&windows).map(|limit| (limit, true));
     for (limit, can) in each.chain(not.iter().map(|limit| (limit, false))) {
         let (service, clock) = service(&text.replace("LIMIT", limit));
         let user = || descriptor(&[("user", "ann")]);
-        let ip = |is_negative_hits| RateLimitDescriptor {
-            is_negative_hits,
-            ..descriptor(&[("ip", "a")])
-        };
-        assert_eq!(code(&service, &request(vec![user(), ip(false)])), Code::Ok);
+        let ip = || descriptor(&[("ip", "a")]);
+        let counted = counted_at(&ask(&service, &request(vec![user(), ip()])).unwrap());
         clock.advance(Span::seconds(1));
-        let answer = ask(&service, &request(vec![user(), ip(true)]));
+        let answer = ask(&service, &request(vec![user(), back(&[("ip", "a")], 1, &counted)]));
         match answer {
             Ok(answer) => assert!(can && answer.overall_code() == Code::Ok, "{limit}"),
             Err(error) => assert!(!can && matches!(error, NoAnswer::Unsupported(_)), "{limit}"),
         }
         let left = ask(&service, &request(vec![user()])).unwrap().statuses[0].limit_remaining;
         assert_eq!(left, if can { 2 } else { 3 }, "{limit}");
-        let last = ask(&service, &request(vec![ip(false)])).unwrap();
+        let last = ask(&service, &request(vec![ip()])).unwrap();
         // Of a queue, nothing more passes at once.
         let left = if limit.starts_with("leaky-bucket") { 0 } else { 4 };
         let is_as_given =
@@ -364,10 +455,12 @@ fn a_limit_for_all_is_asked_whatever_the_descriptors_are() {
 #[test]
 fn what_a_limit_for_all_counts() {
     let (service, _) = service("domain: web\nlimit: fixed-window 9/1h\ndescriptors: [{key: x}]\n");
-    let of = |hits, is_negative_hits| RateLimitDescriptor {
-        hits_addend: Some(hits),
-        is_negative_hits,
-        ..descriptor(&[("x", &format!("{hits}"))])
+    let of = |hits, is_negative_hits| {
+        let entries = [("x", &*format!("{hits}"))];
+        match is_negative_hits {
+            true => back(&entries, hits, "1000000000000000"),
+            false => RateLimitDescriptor { hits_addend: Some(hits), ..descriptor(&entries) },
+        }
     };
     let left = |descriptors| {
         let answer = ask(&service, &request(descriptors)).unwrap();
@@ -405,11 +498,11 @@ fn drawn((key, value, kind, hits): Drawn) -> RateLimitDescriptor {
     let limit =
         RateLimitOverride { requests_per_unit: 3, unit: Unit::Hour.into(), unit_multiplier: None };
     let entries = [(["a", "b", "c", "d"][key], ["x", "y"][usize::from(value % 2)])];
-    RateLimitDescriptor {
-        limit: (kind == 1).then_some(limit),
-        hits_addend: (kind > 1).then_some(hits),
-        is_negative_hits: kind == 3,
-        ..descriptor(&entries)
+    match kind {
+        1 => RateLimitDescriptor { limit: Some(limit), ..descriptor(&entries) },
+        2 => RateLimitDescriptor { hits_addend: Some(hits), ..descriptor(&entries) },
+        3 => back(&entries, hits, "1000000000000000"),
+        _ => descriptor(&entries),
     }
 }
 

@@ -1,12 +1,12 @@
 //! Rule files: a folder of them, and the effects of changes.
 
 use super::folders::Folder;
-use super::requests::{ask, descriptor, request};
+use super::requests::{ask, back, descriptor, request};
 use ratescope::clock::{Clock, FakeClock};
 use ratescope::rules::{MemoryStore, OpenError, RulesError, Store};
 use ratescope::{Span, Time};
 use ratescope_service::{
-    Changed, NoAnswer, RateLimitDescriptor, RateLimitRequest, Service, States,
+    Changed, NoAnswer, RateLimitRequest, Service, States,
 };
 use std::error::Error;
 use std::fs;
@@ -463,8 +463,7 @@ fn hits_that_are_not_given_back_are_told() {
         }
     });
     *service.clock().0.lock().unwrap() = vec![happening];
-    let back = RateLimitDescriptor { is_negative_hits: true, ..descriptor(&[("user", "ann")]) };
-    let answer = ask(&service, &request(vec![back]));
+    let answer = ask(&service, &request(vec![back(&[("user", "ann")], 1, "0")]));
     assert!(matches!(answer, Err(NoAnswer::Unsupported(_))), "{answer:?}");
     assert!(service.clock().0.lock().unwrap().is_empty());
 }

@@ -3,6 +3,7 @@
 
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
+use prost_types::value::Kind;
 use ratescope::Time;
 use ratescope::clock::{Clock, FakeClock};
 use ratescope_service::{
@@ -39,6 +40,22 @@ pub(crate) fn descriptor(entries: &[(&str, &str)]) -> RateLimitDescriptor {
     let entry = |&(key, value): &(&str, &str)| Entry { key: key.into(), value: value.into() };
     let entries = entries.iter().map(entry).collect();
     RateLimitDescriptor { entries, ..RateLimitDescriptor::default() }
+}
+
+/// The descriptor that gives back hits which were counted at a time in microseconds.
+pub(crate) fn back(entries: &[(&str, &str)], hits: u64, counted_at: &str) -> RateLimitDescriptor {
+    let hits_addend = Some(hits);
+    let entries = [entries, &[("counted_at", counted_at)]].concat();
+    RateLimitDescriptor { hits_addend, is_negative_hits: true, ..descriptor(&entries) }
+}
+
+/// When the hits of an allowed request were counted, as its answer says.
+pub(crate) fn counted_at(answer: &RateLimitResponse) -> String {
+    let value = answer.dynamic_metadata.as_ref().and_then(|fields| fields.fields.get("counted_at"));
+    match value.and_then(|value| value.kind.clone()) {
+        Some(Kind::StringValue(text)) => text,
+        other => panic!("{other:?} in {answer:?}"),
+    }
 }
 
 pub(crate) fn request(descriptors: Vec<RateLimitDescriptor>) -> RateLimitRequest {

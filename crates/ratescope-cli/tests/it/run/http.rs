@@ -69,6 +69,7 @@ fn the_messages_as_json() {
     let body: serde_json::Value = serde_json::from_str(body).unwrap();
     let first = &body["statuses"][0];
     assert_eq!((body["overallCode"].as_str(), first["code"].as_str()), (Some("OK"), Some("OK")));
+    let counted_at = body["dynamicMetadata"]["counted_at"].as_str().unwrap();
     let limit = serde_json::json!({"name": "web:user", "requestsPerUnit": 2, "unit": "MINUTE"});
     assert_eq!((&first["currentLimit"], first["limitRemaining"].as_u64()), (&limit, Some(1)));
     assert!(first["durationUntilReset"].as_str().unwrap().ends_with('s'), "{first}");
@@ -81,6 +82,11 @@ fn the_messages_as_json() {
     assert_eq!([ask(own).0, ask(own).0], [200, 429]);
     let (status, refused) = ask(ann);
     assert_eq!(status, 429);
+    let back = ann.replace(
+        "}]}]}",
+        &format!(r#"}},{{"key":"counted_at","value":"{counted_at}"}}],"isNegativeHits":true}}]}}"#),
+    );
+    assert_eq!([ask(&back).0, ask(ann).0, ask(ann).0], [200, 200, 429], "{back}");
     assert!(refused.contains(r#""dynamicMetadata":{"refused_by":["web:user"]}"#), "{refused}");
     for (wrong, status, why) in [
         ("{", 400, "line 1"),
@@ -93,9 +99,15 @@ fn the_messages_as_json() {
         (r#"{"domian":"web"}"#, 400, "domian"),
         (r#"{"domain":"web","hitsAddend":-1}"#, 400, "-1"),
         (
-            r#"{"domain":"web","descriptors":[{"entries":[{"key":"rate"}],"isNegativeHits":true}]}"#,
+            r#"{"domain":"web","descriptors":[{"entries":[{"key":"rate"},{"key":"counted_at","value":"1"}],
+                "isNegativeHits":true}]}"#,
             501,
             "is_negative_hits",
+        ),
+        (
+            r#"{"domain":"web","descriptors":[{"entries":[{"key":"user"}],"isNegativeHits":true}]}"#,
+            400,
+            "counted_at",
         ),
     ] {
         let (decision, text) = ask(wrong);

@@ -2,7 +2,7 @@
 
 use super::nodes::Cluster;
 use super::program::{Channel, Program, get};
-use super::requests::{descriptor, request};
+use super::requests::{back, counted_at, descriptor, request};
 use super::server::Server;
 use super::shell::Folder;
 use super::watched::Watched;
@@ -77,12 +77,10 @@ async fn share(store: &str, users: &[&str]) {
         let last = channel.should_rate_limit(&of(user)).await.unwrap();
         assert_eq!((last.overall_code(), last.statuses[0].limit_remaining), (Code::OverLimit, 0));
         // Hits that one process gives back are free for all processes.
-        let back = RateLimitDescriptor {
-            hits_addend: Some(3),
-            is_negative_hits: true,
-            ..descriptor(&[("user", user)])
-        };
-        let given = channel.should_rate_limit(&request(vec![back])).await.unwrap();
+        let other = format!("{user} too");
+        let counted = counted_at(&channel.should_rate_limit(&of(&other)).await.unwrap());
+        let back = request(vec![back(&[("user", user)], 3, &counted)]);
+        let given = channel.should_rate_limit(&back).await.unwrap();
         assert_eq!((given.overall_code(), given.statuses[0].limit_remaining), (Code::Ok, 3));
         let next = channel.should_rate_limit(&of(user)).await.unwrap();
         assert_eq!((next.overall_code(), next.statuses[0].limit_remaining), (Code::Ok, 2));
@@ -129,8 +127,8 @@ async fn without_its_redis_each_rule_says_what_happens() {
     while !health().contains("\nyellow: the store ") {}
     assert_eq!(get(program.admin, "/readyz", "").0, 200);
     assert_eq!(channel.should_rate_limit(&of("ann")).await.unwrap_err(), 14);
-    let back = RateLimitDescriptor { is_negative_hits: true, ..descriptor(&[("user", "ann")]) };
-    assert_eq!(channel.should_rate_limit(&request(vec![back])).await.unwrap_err(), 14);
+    let back = request(vec![back(&[("user", "ann")], 1, "0")]);
+    assert_eq!(channel.should_rate_limit(&back).await.unwrap_err(), 14);
     let metrics = get(program.admin, "/metrics", "").1;
     assert!(metrics.contains("\nratescope_store_errors_total{fault=\""), "{metrics}");
     let errors = "\nratescope_request_errors_total{error=\"unavailable\"}";
