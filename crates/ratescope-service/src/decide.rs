@@ -162,7 +162,8 @@ impl<C: Clock> Service<C> {
     ///
     /// A domain without rules is not limited. `hits_addend` of a descriptor replaces that of the request; if it is 0,
     /// the answer is whether one more hit would pass, and nothing is counted. With `is_negative_hits` the hits are
-    /// given back, as far as they certainly still count since the time of the entry `counted_at`. A limiter that would delay an event refuses it here, since a proxy can't wait.
+    /// given back, as far as they certainly still count since the time of the entry `counted_at`. A limiter that would
+    /// delay an event refuses it here, since a proxy can't wait.
     ///
     /// # Errors
     /// If the request is malformed, or if the store can't be asked and a rule then refuses.

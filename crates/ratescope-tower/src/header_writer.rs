@@ -59,7 +59,9 @@ impl HeaderWriter {
     /// that would have to wait is refused.
     pub fn record(&self, event: &Event<'_>, decision: &Decision, now: Time) {
         let name = self.settings.name.as_deref();
-        self.prepared(decision).count(decision);
+        let prepared = self.prepared(decision);
+        prepared.count(decision);
+        prepared.note_keyless(event, decision, name);
         self.settings.outages.note(decision.fault.as_ref(), name, now);
         if let Some(retry) = retry(decision) {
             if let Some(passed_over) = self.refusals.take(now) {

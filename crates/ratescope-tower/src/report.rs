@@ -280,8 +280,8 @@ pub(super) fn keyless(rule: &str, field: &str, layer: Option<&str>) {
         layer,
         rule,
         field,
-        "all requests without this field share one count; a rule for each of its values does not apply to them, and \
-         RateLimit::field_or_ip counts them by their address",
+        "all requests without this field share one count; give each request the field, or write a rule for each of its \
+         values, which does not apply to them",
     );
 }
 

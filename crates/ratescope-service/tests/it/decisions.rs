@@ -212,9 +212,10 @@ fn hits_are_given_back() {
     let of = |entries: &[(&str, &str)], hits: u64, is_negative_hits: bool| {
         let now = clock.now().as_micros().to_string();
         let hits_addend = Some(hits);
-        match is_negative_hits {
-            true => back(entries, hits, &now),
-            false => RateLimitDescriptor { hits_addend, ..descriptor(entries) },
+        if is_negative_hits {
+            back(entries, hits, &now)
+        } else {
+            RateLimitDescriptor { hits_addend, ..descriptor(entries) }
         }
     };
     let left = |descriptors: Vec<RateLimitDescriptor>| {
@@ -269,7 +270,7 @@ fn hits_that_are_held_open_are_no_credit() {
             while let Some(answer) = pass() {
                 open.push(counted_at(&answer));
             }
-            clock.advance(Span::millis(500));
+            clock.advance(Span::micros(500_000));
         }
         assert!(open.len() > 500, "{limiter}: {}", open.len());
         let mut passed = 0;
@@ -457,9 +458,10 @@ fn what_a_limit_for_all_counts() {
     let (service, _) = service("domain: web\nlimit: fixed-window 9/1h\ndescriptors: [{key: x}]\n");
     let of = |hits, is_negative_hits| {
         let entries = [("x", &*format!("{hits}"))];
-        match is_negative_hits {
-            true => back(&entries, hits, "1000000000000000"),
-            false => RateLimitDescriptor { hits_addend: Some(hits), ..descriptor(&entries) },
+        if is_negative_hits {
+            back(&entries, hits, "1000000000000000")
+        } else {
+            RateLimitDescriptor { hits_addend: Some(hits), ..descriptor(&entries) }
         }
     };
     let left = |descriptors| {

@@ -5,9 +5,7 @@ use super::requests::{ask, back, descriptor, request};
 use ratescope::clock::{Clock, FakeClock};
 use ratescope::rules::{MemoryStore, OpenError, RulesError, Store};
 use ratescope::{Span, Time};
-use ratescope_service::{
-    Changed, NoAnswer, RateLimitRequest, Service, States,
-};
+use ratescope_service::{Changed, NoAnswer, RateLimitRequest, Service, States};
 use std::error::Error;
 use std::fs;
 use std::path::PathBuf;

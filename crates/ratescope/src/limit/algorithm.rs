@@ -58,8 +58,7 @@ pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
         state.clone()
     }
 
-    /// See [`AnyLimiter::cut`]. Only a bucket can hold more than it has room for.
-    #[cfg_attr(not(feature = "std"), allow(dead_code, reason = "only a store asks"))]
+    /// See [`Keeps::cut`](super::kept::Keeps::cut). Only a bucket can hold more than it has room for.
     fn cut(&self, _state: &mut Self::State) {}
 
     /// See [`AnyLimiter::in_f64`]; an error when a number is outside of the domain. Limiters that compute in f64 return

@@ -264,10 +264,8 @@ impl AnyLimiter {
         })
     }
 
-    /// Empties what a state holds beyond the room of this limiter, which may be smaller than the one that counted it.
-    #[cfg(feature = "std")]
-    pub(crate) fn cut(&self, state: &mut AnyState) {
-        matched!(self, state, |l, s| l.cut(s), {});
+    pub(super) fn cut_any(&self, state: &mut AnyState) {
+        matched!(self, state, |l, s| Algorithm::cut(l, s), {});
     }
 }
 

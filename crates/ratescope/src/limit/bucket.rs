@@ -343,7 +343,6 @@ impl Bucket {
     }
 
     /// A bucket is never fuller than full: see [`Algorithm::cut`](super::algorithm::Algorithm::cut).
-    #[cfg_attr(not(feature = "std"), allow(dead_code, reason = "only a store asks"))]
     pub(super) fn cut(&self, state: &mut State) {
         state.content = Parts::new(state.content.get().min(self.full));
     }

@@ -71,8 +71,9 @@
 //! that write different versions then leave each other's states alone. Only their expiry removes old states.
 //!
 //! A store writes back **only what an event has changed**. So a bucket that is much smaller than the one that filled
-//! the state refuses, and leaves the state as it is. A bucket that becomes smaller than its content owes the rest,
-//! which drains at the new rate: to forgive the debt, give the rule another name.
+//! the state refuses, and leaves the state as it is, which drains by the numbers that counted it. Where it is certain
+//! that the limit has changed, as after `MemoryStore::reload` or `MemoryStore::restore`, a bucket is cut to its new size.
+//! [`AnyLimiter::restore`] cuts nothing: what is more than the size is owed, and drains at the new rate.
 //!
 //! # The bytes
 //! [`Kept::to_bytes`] writes the [`VERSION`], the length of the shape's text, that text, and the content. If shape and
@@ -172,6 +173,14 @@ pub trait Keeps: Limiter {
         state.clone()
     }
 
+    /// Its text, which tells whether another limiter saved a state.
+    #[doc(hidden)]
+    fn numbers(&self) -> String;
+
+    /// Empties what a state holds beyond the room of this limiter, which may be smaller than the one that counted it.
+    #[doc(hidden)]
+    fn cut(&self, state: &mut Self::State);
+
     /// Reads a state that a limiter of the same shape has written from the beginning of `bytes`, and
     /// advances `bytes` past it.
     ///
@@ -191,6 +200,14 @@ impl<L: Algorithm> Keeps for L {
 
     fn as_of(&self, state: &L::State, now: Time) -> L::State {
         Algorithm::as_of(self, state, now)
+    }
+
+    fn numbers(&self) -> String {
+        self.to_string()
+    }
+
+    fn cut(&self, state: &mut L::State) {
+        Algorithm::cut(self, state);
     }
 
     fn read_state(&self, bytes: &mut &[u8]) -> Result<L::State, KeptError> {
@@ -225,6 +242,14 @@ impl Keeps for AnyLimiter {
 
     fn as_of(&self, state: &AnyState, now: Time) -> AnyState {
         self.drained(state, now)
+    }
+
+    fn numbers(&self) -> String {
+        self.to_string()
+    }
+
+    fn cut(&self, state: &mut AnyState) {
+        self.cut_any(state);
     }
 
     fn read_state(&self, bytes: &mut &[u8]) -> Result<AnyState, KeptError> {

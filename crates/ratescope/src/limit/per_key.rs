@@ -263,6 +263,17 @@ where
         by.write_state(state, now, out);
     }
 
+    fn numbers(&self) -> String {
+        self.usual.numbers()
+    }
+
+    /// Only a state of the usual limiter: others keep their numbers.
+    fn cut(&self, state: &mut State<L>) {
+        if state.by.is_none() {
+            self.usual.cut(&mut state.state);
+        }
+    }
+
     fn read_state(&self, bytes: &mut &[u8]) -> Result<State<L>, KeptError> {
         Ok(State { by: None, state: self.usual.read_state(bytes)? })
     }

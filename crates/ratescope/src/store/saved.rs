@@ -28,16 +28,18 @@
 //! since the start.
 //!
 //! A limit is found again by its key and the [shape](crate::limit::kept::Shape) of its states. So its numbers
-//! may change from one version of a service to the next, and a limit that is new starts without states.
+//! may change from one version of a service to the next, and a limit that is new starts without states. If the numbers
+//! have changed, the states become what a [reload](crate::MemoryStore::reload) at the time of saving makes of them: a bucket is
+//! never fuller than full. States that were counted by numbers of their own go on with the usual ones.
 //!
 //! The bytes have only the hashes of keys, and their secret. Whoever reads the bytes can check whether a guessed key is
 //! there, and can choose keys whose hashes collide: keep the bytes from those who choose keys.
 //!
 //! # The bytes
 //! `ratescope`, the version, the sections, and a checksum of 64 bits: bytes that were cut, changed or
-//! written by another program are refused as a whole. A section is a name, and the secret (16 bytes), the
-//! latest time (8) and the entries of its keys, least recently used first. An entry is the hash (8), the
-//! cost that was refused (4), and the content of the state. Names and sections begin with their length in
+//! written by another program are refused as a whole. A section is a name, and the text of the limiter, the secret
+//! (16 bytes), the latest time (8) and the entries of its keys, least recently used first. An entry is the hash (8), the
+//! cost that was refused (4), and the content of the state. Names, sections and texts begin with their length in
 //! 8 bytes. All numbers are little endian.
 
 use super::keyed::Keyed;
@@ -223,6 +225,9 @@ where
     }
 
     fn write(&self, now: Time, out: &mut Vec<u8>) {
+        let numbers = self.limiter().numbers();
+        out.extend((numbers.len() as u64).to_le_bytes());
+        out.extend(numbers.as_bytes());
         out.extend(self.hasher().words().map(u64::to_le_bytes).as_flattened());
         out.extend(self.latest().as_micros().to_le_bytes());
         self.each_by_use(|hash, refused, state| {
@@ -234,6 +239,7 @@ where
 
     fn read(limiter: L, capacity: usize, mut bytes: &[u8]) -> Result<Self, SavedError> {
         let rest = &mut bytes;
+        let is_changed = part(rest)? != limiter.numbers().as_bytes();
         let secret = [u64::from_le_bytes(*chunk(rest)?), u64::from_le_bytes(*chunk(rest)?)];
         let latest = Time::from_micros(i64::from_le_bytes(*chunk(rest)?));
         let keyed = Keyed::with_hasher(limiter, capacity, Secret::from_words(secret));
@@ -243,7 +249,10 @@ where
             if !refused.is_finite() {
                 return Err(SavedError::Damaged);
             }
-            let state = keyed.limiter().read_state(rest).map_err(SavedError::State)?;
+            let mut state = keyed.limiter().read_state(rest).map_err(SavedError::State)?;
+            if is_changed {
+                keyed.limiter().cut(&mut state);
+            }
             keyed.put_back(hash, refused, state, latest);
         }
         Ok(keyed)

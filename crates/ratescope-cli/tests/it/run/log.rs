@@ -38,6 +38,29 @@ fn refusals(log: &str) -> Vec<(String, String, f64, bool)> {
         .collect()
 }
 
+/// At the first request that lacks it, and once.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_field_that_requests_lack_is_told() {
+    let rules =
+        "domain: web\nlimit: gcra 9/1h per ip\ndescriptors:\n- {key: user, limit: gcra 9/1h}\n";
+    let program = Program::of(rules, &["--log", "json"]);
+    let mut channel = Channel::open(program.grpc).await;
+    for entries in [[("user", "ann"), ("ip", "192.0.2.7")], [("user", "bob"), ("tier", "gold")]] {
+        for _ in 0..2 {
+            let asked = request(entries.map(|entry| descriptor(&[entry])).to_vec());
+            assert_eq!(channel.should_rate_limit(&asked).await.unwrap().overall_code(), Code::Ok);
+        }
+    }
+    let log = program.ended();
+    let is_it =
+        |line: &&Value| line["fields"]["message"].as_str().unwrap().contains("share one count");
+    let told = lines(&log);
+    let told: Vec<_> = told.iter().filter(is_it).map(|line| &line["fields"]).collect();
+    assert_eq!(told.len(), 1, "{log}");
+    assert_eq!((&told[0]["rule"], &told[0]["field"]), (&"web".into(), &"ip".into()));
+}
+
 /// Asks in each way twice, so that the second request is refused, or would be by a shadow.
 async fn ask_in_all_ways(program: &Program) {
     let mut channel = Channel::open(program.grpc).await;

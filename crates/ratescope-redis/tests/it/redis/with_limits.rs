@@ -74,7 +74,11 @@ async fn both_stores_decide_alike_about_events_with_numbers() {
                 .iter()
                 .zip(&fields)
                 .map(|(&(.., cost, intent), fields)| {
-                    let back = if intent == 1 { -1.0 } else { 1.0 };
+                    // What is given back was counted a while ago.
+                    let (time, back) = match intent {
+                        1 => (Time::from_micros(now - later / 2), -1.0),
+                        _ => (time, 1.0),
+                    };
                     Event { time, cost: back * f64::from(cost), fields }
                 })
                 .collect();

@@ -30,8 +30,7 @@ fn contents_are_short() {
         ("adaptive x3 decay 1m floor 5 by hour", 121),
         ("gcra 10/1m burst 10", 14),
         ("gcra 60/1m burst 10", 10),
-        ("fixed-window 10/1m", 5),
-        ("fixed-window 10/1m from 20s", 9),
+        ("fixed-window 10/1m", 9),
         ("sliding-counter 10/1m", 10),
         ("sliding-window 10/1h precision 1m", 6),
         ("sliding-window 10/1m precision 1s", 7 + 7 * 2),
@@ -52,7 +51,7 @@ fn contents_follow_each_other() {
     let kept = limits.clone().map(|limiter| eight(&limiter));
     let mut packed = vec![VERSION];
     kept.iter().for_each(|kept| kept.write_content(&mut packed));
-    assert_eq!(packed.len(), 16);
+    assert_eq!(packed.len(), 28);
     let mut rest = &packed[1..];
     let back = limits.map(|l| Kept::read_content(l.shape(), &mut rest).unwrap());
     assert_eq!(back, kept);
@@ -70,7 +69,7 @@ fn bytes_of_version_1() {
             "010e61646170746976652f316d2f316852c50626e7fc1d40a8354e3644ba7b3fc0af90dafe5b0600",
         ),
         ("gcra 7/1m burst 10", "01066275636b6574c0af90dafe5b0600cbefec06143c"),
-        ("fixed-window 10/1m", "010f66697865642d77696e646f772f316deae1b91c10"),
+        ("fixed-window 10/1m", "010f66697865642d77696e646f772f316d00b3f4d8fe5b060010"),
         ("sliding-counter 10/1m", "0112736c6964696e672d636f756e7465722f316dc0af90dafe5b06000010"),
         (
             "sliding-window 10/1m precision 4s",

@@ -1,6 +1,6 @@
 //! Limits as clients are told of them.
 
-use crate::random::{KINDS, cases, steps};
+use crate::random::{KINDS, admitting, steps};
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::rules::{Details, Part};
@@ -64,7 +64,7 @@ fn earrrl_is_what_passes_at_once() {
 proptest! {
     /// What a client is told: never more left than the limit, and a limit of 0 only where nothing ever passes.
     #[test]
-    fn what_is_left_is_within_the_quota(case in cases(&KINDS), steps in steps(false)) {
+    fn what_is_left_is_within_the_quota(case in admitting(&KINDS), steps in steps(false)) {
         let Some(quota) = case.limiter.quota() else { return Ok(()) };
         let limit = quota.count() as u64;
         let (mut state, at) = (case.limiter.initial(), Time::from_micros(1));

@@ -11,6 +11,7 @@ mod large;
 mod matching;
 mod reload;
 mod secrets;
+mod settling;
 mod stores;
 mod threads;
 mod throttle;
