@@ -7,7 +7,7 @@
 
 use super::link::{Link, within_a_runtime};
 use super::options::TimeSource;
-use super::plan::{self, Does, Op, Question};
+use super::plan::{self, Does, Leasing, Op, Question};
 use super::reply::{self, Reply};
 use super::slots::slot;
 use ratescope::limit::Limiter;
@@ -43,8 +43,7 @@ pub(super) type Decided = (Vec<Question>, Vec<Reply>);
 
 impl Request {
     /// Decides within the deadline.
-    pub(super) async fn decide(mut self) -> Result<Decided, Fault> {
-        let until = self.link.until();
+    pub(super) async fn decide(mut self, until: Instant) -> Result<Decided, Fault> {
         let Some(split) = self.split() else {
             return match self.slots() {
                 slots if slots.len() > 1 => {
@@ -92,14 +91,16 @@ impl Request {
     }
 
     /// In one call.
-    async fn together(mut self, until: Instant) -> Result<Decided, Fault> {
+    pub(super) async fn together(mut self, until: Instant) -> Result<Decided, Fault> {
         let Request { link, questions, op, details, clock, now } = &mut self;
         if questions.iter().all(|question| question.keys.is_empty()) {
             let replies = questions.iter().map(|_| Reply::nothing(*now)).collect();
             return Ok((self.questions, replies));
         }
         let too_large = || Fault::failed("the decision has more limits than a call can hold");
-        let call = plan::call(questions, *op, *details, *clock, *now).ok_or_else(too_large)?;
+        let leasing = Leasing::default();
+        let call = plan::call(questions, *op, *details, *clock, *now, leasing);
+        let call = call.ok_or_else(too_large)?;
         let read = |bytes: &[u8]| reply::read(questions, &call, bytes);
         let replies = link.run(&call, until, read).await?;
         Ok((self.questions, replies))
@@ -239,17 +240,12 @@ impl Request {
         }
     }
 
-    /// True if all limits that can refuse let it pass.
-    fn passes(&self, (questions, replies): &Decided) -> bool {
-        questions.iter().zip(replies).all(|(question, reply)| self.lets_pass(question, reply))
+    fn passes(&self, decided: &Decided) -> bool {
+        passes(decided, self.details)
     }
 
     fn lets_pass(&self, question: &Question, reply: &Reply) -> bool {
-        let mut each = question.asks.iter().zip(&reply.outcomes);
-        each.all(|(ask, outcome)| {
-            let is_too_long = |wait| self.details.is_too_long(wait);
-            !ask.is_firm() || outcome.wait.is_some_and(|wait| !is_too_long(wait))
-        })
+        lets_pass(question, reply, self.details)
     }
 
     /// Gives back what was counted by these replies, in those limits that can. This has a deadline of its own, for which
@@ -287,6 +283,18 @@ impl Request {
             tasks.detach_all();
         }
     }
+}
+
+/// True if all limits that can refuse let it pass.
+pub(super) fn passes((questions, replies): &Decided, details: Details) -> bool {
+    questions.iter().zip(replies).all(|(question, reply)| lets_pass(question, reply, details))
+}
+
+fn lets_pass(question: &Question, reply: &Reply, details: Details) -> bool {
+    let mut each = question.asks.iter().zip(&reply.outcomes);
+    each.all(|(ask, outcome)| {
+        !ask.is_firm() || outcome.wait.is_some_and(|wait| !details.is_too_long(wait))
+    })
 }
 
 /// The answers to whole questions, from those of their parts. Each limit was asked in one slot.

@@ -41,7 +41,7 @@ impl Clock {
     }
 
     /// The time at which Redis would decide about an event of this time.
-    fn time(&self, event: Time) -> Time {
+    pub(super) fn time(&self, event: Time) -> Time {
         match self.source {
             TimeSource::Event { .. } => event,
             TimeSource::Redis => self.now(),

@@ -2,6 +2,7 @@
 
 use super::RedisStore;
 use super::clear::in_ten_seconds;
+use super::plan::LEASES;
 use super::server::Server;
 use ratescope::rules::{Fault, StoredKey};
 use redis::from_redis_value;
@@ -36,6 +37,9 @@ impl RedisStore {
         let read = |key: &Vec<u8>| {
             let (subject, tag) =
                 str::from_utf8(key).ok()?.strip_prefix(&plan.begin)?.rsplit_once('}')?;
+            if tag.ends_with(LEASES) {
+                return None;
+            }
             let rule = rules.get(tag).map(|rule| rule.name().to_owned());
             Some(StoredKey { subject: subject.to_owned(), rule })
         };

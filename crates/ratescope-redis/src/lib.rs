@@ -2,7 +2,8 @@
 //!
 //! * [`Redis`] is a connection: to a server, a cluster, or the master that sentinels name.
 //! * [`RedisStore`] has rules whose states are there. It is a [`Store`], as the store in memory is.
-//! * [`Options`] has the deadline, the circuit breaker, the prefix of keys and the clock.
+//! * [`Options`] has the deadline, the circuit breaker, the prefix of keys, the clock, and how limits are
+//!   [shared](ratescope::share).
 //!
 //! ```no_run
 //! use ratescope::rules::{Details, Rules, Store};
@@ -43,6 +44,7 @@ mod detach;
 mod exceptions;
 mod fallback;
 mod keys;
+mod leases;
 mod link;
 mod masters;
 mod options;
@@ -60,9 +62,11 @@ pub use redis;
 
 use address::Address;
 use arc_swap::ArcSwap;
+use core::time::Duration;
 use decide::{Decided, Request};
 use detach::DetachOnDrop;
 use fallback::{Clock, Fallback};
+use leases::{Asking, Here, Leases, Tally};
 use link::Link;
 use plan::{Does, Op, Plan, Question};
 use ratescope::event::{Event, Fields};
@@ -87,6 +91,7 @@ pub struct Redis {
     link: Arc<Link>,
     options: Options,
     clock: Arc<Clock>,
+    tally: Arc<Tally>,
 }
 
 /// Rules whose states are on Redis. A clone is the same store.
@@ -102,6 +107,21 @@ struct Inner {
     replacing: Mutex<()>,
     /// Decides when Redis can't be asked.
     fallback: Fallback,
+    leases: Arc<Leases>,
+}
+
+/// What all stores on a connection did by [leases](ratescope::share).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Leased {
+    /// The decisions that were made without a call.
+    pub here: u64,
+    /// The events that were taken in advance.
+    pub lent: u64,
+    /// Of these, the events that were given back.
+    pub given_back: u64,
+    /// Of these, the events that could not be given back, and count until their limits forget them.
+    pub lost: u64,
 }
 
 impl Redis {
@@ -159,7 +179,7 @@ impl Redis {
         tokio::runtime::Handle::try_current().map_err(|_| OpenError::Runtime)?;
         let link = Link::new(address, &options).map_err(not_an_address)?;
         let clock = Arc::new(Clock::new(options.clock));
-        Ok(Redis { link: Arc::new(link), options, clock })
+        Ok(Redis { link: Arc::new(link), options, clock, tally: Arc::default() })
     }
 
     /// A store for rules, or for a policy, on this connection. A clone is the same store.
@@ -192,6 +212,13 @@ impl Redis {
     }
 }
 
+impl Redis {
+    /// What all stores on this connection did by leases so far.
+    pub fn leased(&self) -> Leased {
+        self.tally.counts()
+    }
+}
+
 impl RedisStore {
     /// Opens a store for rules, or for a policy, on a connection of its own: see [`Redis::open`] and [`Redis::store`].
     ///
@@ -209,17 +236,24 @@ impl RedisStore {
     fn new(redis: Redis, local: MemoryStore) -> Self {
         let plan = Plan::new(local.rules(), &redis.options);
         let fallback = Fallback::new(local, &redis);
+        let leases = Arc::new(Leases::new(Arc::clone(&redis.tally)));
         RedisStore(Arc::new(Inner {
             redis,
             plan: ArcSwap::from_pointee(plan),
             replacing: Mutex::default(),
             fallback,
+            leases,
         }))
     }
 
     /// See [`MemoryStore::set_load`].
     pub fn set_load(&self, load: Option<Load>) {
         self.0.fallback.store.set_load(load);
+    }
+
+    /// How many events this store has taken in advance, and may decide about now.
+    pub fn held(&self) -> u64 {
+        self.0.leases.held()
     }
 
     /// Frees the memory of states in this process that have no effect any more at `now`.
@@ -229,9 +263,58 @@ impl RedisStore {
 }
 
 impl Inner {
+    async fn decide(&self, parts: &[Part<'_>], details: Details) -> Decisions {
+        let Some((asking, pause)) = self.leasing(parts, details) else {
+            return self.decide_exactly(parts, details).await;
+        };
+        if let Some(here) = self.leases.decide(&asking.questions, &asking.units, asking.now) {
+            return decided_here(&asking.questions, &here, details);
+        }
+        let leases = Arc::clone(&self.leases);
+        let (link, clock) = (Arc::clone(&self.redis.link), self.redis.options.clock);
+        if tokio::runtime::Handle::try_current().is_ok() {
+            leases.sweep(&link, clock, pause);
+        }
+        match DetachOnDrop::new(leases.ask(asking)).await {
+            Ok(((questions, replies), counted)) => {
+                for (part, (question, reply)) in parts.iter().zip(questions.iter().zip(&replies)) {
+                    self.fallback.adopt(part.event, question, reply.clone());
+                }
+                decided_here(&questions, &Here { replies, counted }, details)
+            }
+            Err(fault) => self.fallback.decide(parts, details, &fault),
+        }
+    }
+
+    /// What is asked about parts that may be decided by leases, and how often to look for leases that have ended. `None` if
+    /// each event is to ask Redis.
+    fn leasing(&self, parts: &[Part<'_>], details: Details) -> Option<(Asking, Duration)> {
+        let plan = self.plan.load();
+        let pause = (plan.shortest_lease?.secs() / 4.0).max(0.01);
+        let plan = Arc::clone(&plan);
+        let load = self.fallback.store.load();
+        let questions: Result<Vec<_>, _> =
+            parts.iter().map(|part| plan.question(part, load)).collect();
+        let questions = questions.ok()?;
+        let Redis { link, options, clock, .. } = &self.redis;
+        let units = leases::units(&questions, link)?;
+        let event = parts.first().map_or(Time::ZERO, Part::now);
+        let asking = Asking {
+            link: Arc::clone(link),
+            questions,
+            units,
+            details,
+            clock: options.clock,
+            event,
+            now: clock.time(event),
+            until: link.until(),
+        };
+        Some((asking, Duration::from_secs_f64(pause)))
+    }
+
     /// Decides about parts together. A charge passes whatever the limits say. So each follows in a call of its own if all
     /// else has passed: a script reads all of its keys before it writes any, and another part may count at the same key.
-    async fn decide(&self, parts: &[Part<'_>], details: Details) -> Decisions {
+    async fn decide_exactly(&self, parts: &[Part<'_>], details: Details) -> Decisions {
         let is_charge = |part: &Part<'_>| part.intent.is_settle() && part.event.cost >= 0.0;
         if parts.len() < 2 || !parts.iter().any(is_charge) {
             return self.decide_in_one_call(parts, details).await;
@@ -297,7 +380,8 @@ impl Inner {
         let only_looks = parts.iter().all(|part| matches!(part.intent, Intent::Look));
         let op = if only_looks { Op::Peek } else { Op::Check };
         let request = Request { link, questions, op, details, clock, now };
-        DetachOnDrop::new(request.decide()).await
+        let until = request.link.until();
+        DetachOnDrop::new(request.decide(until)).await
     }
 
     async fn reset(
@@ -308,10 +392,15 @@ impl Inner {
         let Inner { redis, plan, fallback, .. } = self;
         fallback.store.reset(fields, of);
         let event = Event { time: Time::ZERO, cost: 0.0, fields };
-        let calls = plan.load().resets(&event, of);
+        let plan = plan.load_full();
+        let calls = plan.resets(&event, of);
         let read = |bytes: &[u8]| core::str::from_utf8(bytes).ok()?.parse::<usize>().ok();
         let mut removed = 0;
-        for call in calls {
+        for mut call in calls {
+            self.leases.reset(&call.keys);
+            if plan.shortest_lease.is_some() {
+                call.remove_leases();
+            }
             removed += redis.link.run(&call, redis.link.until(), read).await?.min(1);
         }
         Ok(removed)
@@ -323,6 +412,16 @@ fn not_an_address(error: redis::RedisError) -> OpenError {
                 redis-cluster://127.0.0.1:7000,127.0.0.1:7001, or of a master behind sentinels, as in \
                 redis-sentinel://127.0.0.1:26379/mymaster";
     OpenError::Address { want, cause: Cause::new(error) }
+}
+
+/// Decisions by leases, which are settled by the time at which the lease was counted.
+fn decided_here(questions: &[Question], here: &Here, details: Details) -> Decisions {
+    let each = questions.iter().zip(&here.replies).map(|(question, reply)| {
+        let mut decision = decided(question, reply, details);
+        decision.time = here.counted;
+        decision
+    });
+    each.collect()
 }
 
 fn decided(question: &Question, reply: &Reply, details: Details) -> Decision {
@@ -357,6 +456,13 @@ impl Store for RedisStore {
         Box::pin(self.0.decide(parts, details))
     }
 
+    /// Decides by leases, if that is possible.
+    fn decide_now(&self, parts: &[Part<'_>], details: Details) -> Option<Decisions> {
+        let (asking, _) = self.0.leasing(parts, details)?;
+        let here = self.0.leases.decide(&asking.questions, &asking.units, asking.now)?;
+        Some(decided_here(&asking.questions, &here, details))
+    }
+
     fn reset_async<'a>(
         &'a self,
         fields: &'a dyn Fields,
@@ -379,13 +485,14 @@ impl Store for RedisStore {
     /// Puts `rules` in force if Redis can compute them. On Redis, the states of a rule go on if its name and the shapes
     /// of its limits stay the same.
     fn replace(&self, rules: Rules, now: Time) -> Reloaded {
-        let Inner { redis, plan, replacing, fallback } = &*self.0;
+        let Inner { redis, plan, replacing, fallback, leases } = &*self.0;
         if let Err(error) = rules.exact_in_f64() {
             return Reloaded::Rejected(error);
         }
         let _alone = replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let reloaded = fallback.replace(rules, now);
         plan.store(Arc::new(Plan::new(fallback.store.rules(), &redis.options)));
+        leases.cancel();
         reloaded
     }
 }

@@ -14,6 +14,7 @@ use super::server::{Connection, Failure, Server, background_timeout};
 use super::slots::{SLOTS, slot};
 use core::time::Duration;
 use ratescope::rules::{Fault, OpenError};
+use ratescope::time::Span;
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -64,6 +65,22 @@ impl Link {
     /// The deadline of a decision that begins now.
     pub(super) fn until(&self) -> Instant {
         Instant::now() + self.deadline
+    }
+
+    /// When half of the time of a decision is left.
+    pub(super) fn half_of(&self, until: Instant) -> Instant {
+        until.checked_sub(self.deadline / 2).unwrap_or(until)
+    }
+
+    /// True if this process has been connected for so long to the server that has a key.
+    pub(super) fn has_known(&self, key: &[u8], span: Span) -> bool {
+        let server = match &self.target {
+            Target::One(server) => Some(Arc::clone(server)),
+            Target::Cluster(masters) | Target::Sentinels(masters) => masters.known(key),
+        };
+        server
+            .and_then(|server| server.connected())
+            .is_some_and(|since| since.elapsed().as_secs_f64() > span.secs())
     }
 
     /// True if keys of different slots may be on different nodes.

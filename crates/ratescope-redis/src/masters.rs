@@ -89,6 +89,11 @@ impl Masters {
         Ok(Masters(Arc::new(shared)))
     }
 
+    /// The master of a key, if it is known.
+    pub(super) fn known(&self, key: &[u8]) -> Option<Arc<Server>> {
+        self.0.topology.borrow().master(slot(key))
+    }
+
     /// Returns the master of a key. If it is unknown, refreshes the slots first.
     pub(super) async fn master(&self, key: &[u8], until: Instant) -> Result<Arc<Server>, Fault> {
         let slot = slot(key);

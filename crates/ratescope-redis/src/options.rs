@@ -1,6 +1,7 @@
 //! The settings of a store on Redis.
 
 use core::time::Duration;
+use ratescope::share::Share;
 use ratescope::time::{Span, Time};
 use tokio::sync::Semaphore;
 
@@ -23,6 +24,7 @@ pub struct Options {
     pub(super) in_flight: usize,
     pub(super) failures: u32,
     pub(super) rest: Duration,
+    pub(super) share: Share,
 }
 
 impl Default for Options {
@@ -37,6 +39,7 @@ impl Default for Options {
             in_flight: 256,
             failures: 5,
             rest: Duration::from_millis(100),
+            share: Share::Exact,
         }
     }
 }
@@ -104,6 +107,14 @@ impl Options {
     #[must_use]
     pub fn rest(self, rest: Duration) -> Self {
         Options { rest, ..self }
+    }
+
+    /// Sets how the limits of rules are [shared](ratescope::share) that do not say it; the default is
+    /// [`Share::Exact`]. A rule that can't be leased, or is a shadow or throttled softly, stays exact. With
+    /// [`TimeSource::Event`] all are exact.
+    #[must_use]
+    pub fn share(self, share: Share) -> Self {
+        Options { share, ..self }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Few;
 use super::algorithm::{self, LuaAlgorithm};
 use super::options::{Options, TimeSource};
-use super::script::{A_FEW, Limits, Purpose, Script};
+use super::script::{A_FEW, Leases, Limits, Purpose, Script};
 use core::hash::Hasher;
 use ratescope::event::Event;
 use ratescope::internal::{Ask, Mode, sum_of_costs};
@@ -14,6 +14,7 @@ use ratescope::limit::kept::VERSION;
 use ratescope::limit::per_key::PerKey;
 use ratescope::policy::Per;
 use ratescope::rules::{Details, Fault, Intent, Load, Numbers, Part, Rule, Rules, StoredKey};
+use ratescope::share::Share;
 use ratescope::time::{Span, Time};
 use siphasher::sip::SipHasher13;
 use std::collections::{BTreeSet, HashMap};
@@ -27,6 +28,18 @@ pub(super) struct Plan {
     pub(super) begin: String,
     /// The limits of each rule, in groups for the same fields, which share a key.
     groups: Vec<Vec<Group>>,
+    /// How the limits of each rule are shared.
+    shares: Vec<Share>,
+    /// The shortest lease of any rule; `None` if no rule is leased.
+    pub(super) shortest_lease: Option<Span>,
+}
+
+/// What a call does with leases: more keys, and a last argument, which the script takes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Leasing {
+    pub(super) leases: Leases,
+    pub(super) keys: Few<Vec<u8>>,
+    pub(super) argument: Vec<u8>,
 }
 
 /// The limits of a rule for the same fields. A limit with states in rings has a group of its own.
@@ -96,10 +109,20 @@ pub(super) struct GroupAt {
 #[derive(Clone, Debug)]
 pub(super) struct EventKey {
     pub(super) key: Vec<u8>,
-    group: GroupAt,
+    pub(super) group: GroupAt,
     /// The index of the first question about its rule.
     begin: usize,
 }
+
+impl EventKey {
+    /// The key of its leases.
+    pub(super) fn of_leases(&self) -> Vec<u8> {
+        [&self.key, LEASES.as_bytes()].concat()
+    }
+}
+
+/// What follows the key of states in the key of their leases.
+pub(super) const LEASES: &str = "/L";
 
 /// The limits at a key of a call.
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +164,19 @@ impl Plan {
         let begin = begin(options) + open;
         let each = rules.rules().iter().enumerate();
         let groups = each.map(|(r, rule)| groups(&rules, r, rule)).collect();
-        Plan { groups, begin, rules }
+        let share = |rule: &Rule| match options.clock {
+            TimeSource::Event { .. } => Share::Exact,
+            _ => rule.shared_by(options.share),
+        };
+        let shares: Vec<Share> = rules.rules().iter().map(share).collect();
+        let lengths = shares.iter().filter_map(|share| share.lease());
+        let shortest_lease = lengths.min_by(|a, b| a.secs().total_cmp(&b.secs()));
+        Plan { groups, begin, rules, shares, shortest_lease }
+    }
+
+    /// How long the leases of a key are, if its rule is leased.
+    pub(super) fn lease(&self, key: &EventKey) -> Option<Span> {
+        self.shares.get(key.group.rule)?.lease()
     }
 
     /// The limits of a group.
@@ -250,7 +285,23 @@ impl Plan {
     }
 }
 
+impl Call {
+    /// Removes the leases of the keys, too, which are not counted among those removed.
+    pub(super) fn remove_leases(&mut self) {
+        self.script = Arc::new(Script::reset_with_leases());
+        self.args.push(self.keys.len().to_string().into_bytes());
+        let leases: Few<_> =
+            self.keys.iter().map(|key| [key, LEASES.as_bytes()].concat()).collect();
+        self.keys.extend(leases);
+    }
+}
+
 impl Question {
+    /// The question about some of its keys.
+    pub(super) fn about(&self, keys: impl IntoIterator<Item = EventKey>) -> Self {
+        Question { keys: keys.into_iter().collect(), ..self.clone() }
+    }
+
     fn is_asked(&self) -> bool {
         !matches!(self.does, Does::GiveBack(_))
     }
@@ -275,9 +326,11 @@ pub(super) fn call(
     details: Details,
     clock: TimeSource,
     now: Time,
+    leasing: Leasing,
 ) -> Option<Call> {
     let order = Order::of(questions)?;
-    let arguments = Arguments { questions, order: &order };
+    let leases = leasing.leases;
+    let arguments = Arguments { questions, order: &order, leases };
     let is_given = clock != TimeSource::Redis;
     let longest = details.longest;
     let (script, numbers) =
@@ -296,10 +349,12 @@ pub(super) fn call(
     }
     let clock = clock_of(clock, now);
     // A check is the default of the scripts, so it is not sent.
-    let is_said = operation != "check" || clock.is_some();
+    let is_said = operation != "check" || clock.is_some() || leases != Leases::None;
     let operation = is_said.then(|| operation.into_bytes());
-    let args = [Some(numbers), operation, clock].into_iter().flatten().collect();
-    let Order { keys, groups, asked, places, .. } = order;
+    let argument = (leases != Leases::None).then_some(leasing.argument);
+    let args = [Some(numbers), operation, clock, argument].into_iter().flatten().collect();
+    let Order { mut keys, groups, asked, places, .. } = order;
+    keys.extend(leasing.keys);
     Some(Call { script, keys, args, groups, asked, places, tells })
 }
 
@@ -425,6 +480,7 @@ fn earlier(questions: &[Question], q: usize, key: &[u8]) -> Option<Earlier> {
 struct Arguments<'a> {
     questions: &'a [Question],
     order: &'a Order,
+    leases: Leases,
 }
 
 impl Arguments<'_> {
@@ -465,7 +521,8 @@ impl Arguments<'_> {
                 question.item(ask)?.write(ask.cost, None, &mut numbers);
             }
         }
-        let script = Script::for_purpose(&Purpose { is_given, limits: Limits::Few(keys) })?;
+        let limits = Limits::Few(keys);
+        let script = Script::for_purpose(&Purpose { is_given, leases: self.leases, limits })?;
         Some((script, numbers))
     }
 
@@ -526,7 +583,7 @@ impl Arguments<'_> {
     ) -> Option<Arc<Script>> {
         let gives_back = self.order.asked_keys < self.order.groups.len();
         let limits = Limits::Any { algorithms: algorithms.clone(), gives_back };
-        Script::for_purpose(&Purpose { is_given, limits })
+        Script::for_purpose(&Purpose { is_given, leases: self.leases, limits })
     }
 }
 

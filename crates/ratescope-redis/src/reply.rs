@@ -64,7 +64,7 @@ pub(super) fn read(questions: &[Question], call: &Call, mut bytes: &[u8]) -> Opt
             if let Some((passes, level, extra)) = answers.get(*place) {
                 return Some(item.outcome(ask, *passes, *level, *extra));
             }
-            // A question that gives back has no outcome.
+            // A question that gives back has no outcome, nor has a limit that was left out.
             let initial = item.limiter.initial();
             let state = states.as_ref().and_then(|states| states.get(i)).unwrap_or(&initial);
             Some(item.limiter.peek(state, time, 0.0))

@@ -24,7 +24,30 @@ pub(super) struct Script {
 pub(super) struct Purpose {
     /// True if the time is given; otherwise it is that of Redis.
     pub(super) is_given: bool,
+    pub(super) leases: Leases,
     pub(super) limits: Limits,
+}
+
+/// What a script does with [leases](ratescope::share) besides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Leases {
+    #[default]
+    None,
+    /// Lends what is counted, if it may.
+    Lend,
+    /// Gives back only what is known to be lent.
+    TakeBack,
+}
+
+impl Leases {
+    /// The text before the limits, and the end of the script.
+    fn around(self) -> [&'static str; 2] {
+        match self {
+            Leases::None => ["", END],
+            Leases::Lend => [include_str!("lua/lend.lua"), include_str!("lua/lent.lua")],
+            Leases::TakeBack => [include_str!("lua/take_back.lua"), END],
+        }
+    }
 }
 
 /// The limits that a script decides about.
@@ -89,12 +112,12 @@ impl Script {
         }
         let script = match &purpose.limits {
             Limits::Few(_) if made.len() >= MOST => return None,
-            Limits::Few(keys) => Script::few(keys, purpose.is_given),
+            Limits::Few(keys) => Script::few(keys, purpose),
             Limits::Any { algorithms, gives_back } => {
                 if made.len() >= MOST && algorithms.len() < algorithm::all().len() {
                     return None;
                 }
-                Script::any(algorithms, *gives_back, purpose.is_given)
+                Script::any(algorithms, *gives_back, purpose)
             }
         };
         let script = Arc::new(script);
@@ -107,13 +130,22 @@ impl Script {
         Script::new("return tostring(redis.call('UNLINK', unpack(KEYS)))".to_owned())
     }
 
+    /// Removes keys, of which only so many at the beginning are counted.
+    pub(super) fn reset_with_leases() -> Self {
+        let text = "local own = tonumber(ARGV[1])\nlocal removed = redis.call('UNLINK', unpack(KEYS, 1, own))\n\
+                    redis.call('UNLINK', unpack(KEYS, own + 1))\nreturn tostring(removed)";
+        Script::new(text.to_owned())
+    }
+
     pub(super) fn new(text: String) -> Self {
         let sha = Sha1::from(&text).digest().to_string();
         Script { text, sha }
     }
 
-    fn framed(algorithms: &[&LuaAlgorithm], is_given: bool, body: &str) -> Self {
-        let body = [&functions(algorithms, is_given), BEGIN, body, END].concat();
+    fn framed(algorithms: &[&LuaAlgorithm], purpose: &Purpose, body: &str) -> Self {
+        let functions = functions(algorithms, purpose.is_given);
+        let [before, end] = purpose.leases.around();
+        let body = [&functions, BEGIN, before, body, end].concat();
         let used = |(name, _): &&(&str, &str)| body.contains(&format!("{name}("));
         let used: Vec<_> = LOCALS.iter().filter(used).collect();
         let names: Vec<_> = used.iter().map(|(name, _)| *name).collect();
@@ -122,7 +154,7 @@ impl Script {
     }
 
     /// A script for a few limits, all in force. The text of each contains that of the next.
-    fn few(keys: &[Few<&LuaAlgorithm>], is_given: bool) -> Self {
+    fn few(keys: &[Few<&LuaAlgorithm>], purpose: &Purpose) -> Self {
         let mut text = String::new();
         for (i, key) in keys.iter().enumerate().rev() {
             let n = i + 1;
@@ -156,11 +188,11 @@ impl Script {
                 )
             };
         }
-        Script::framed(&keys.concat(), is_given, &format!("local next_ = 1\n{text}"))
+        Script::framed(&keys.concat(), purpose, &format!("local next_ = 1\n{text}"))
     }
 
     /// Any limits by these algorithms.
-    fn any(algorithms: &[&LuaAlgorithm], gives_back: bool, is_given: bool) -> Self {
+    fn any(algorithms: &[&LuaAlgorithm], gives_back: bool, purpose: &Purpose) -> Self {
         let mut text = ANY.to_owned();
         for (algorithm, n) in algorithms.iter().zip(1..) {
             let body = body(
@@ -185,7 +217,7 @@ impl Script {
             text += GIVE_BACK;
         }
         text += "reply_, states_ = table.concat(said_), table.concat(told_)\n";
-        Script::framed(algorithms, is_given, &text)
+        Script::framed(algorithms, purpose, &text)
     }
 }
 
@@ -280,7 +312,9 @@ mod tests {
                     Limits::Any { algorithms: algorithms.clone(), gives_back: false },
                     Limits::Any { algorithms, gives_back: true },
                 ] {
-                    let script = Script::for_purpose(&Purpose { is_given, limits }).unwrap();
+                    let leases = Leases::default();
+                    let purpose = Purpose { is_given, leases, limits };
+                    let script = Script::for_purpose(&purpose).unwrap();
                     assert!(!script.text.contains("---"), "{}", script.text);
                     assert_eq!(script.sha.len(), 40);
                 }

@@ -209,6 +209,12 @@ impl Server {
         current.take_if(|current| Arc::ptr_eq(current, connection));
     }
 
+    /// When the current connection was begun.
+    pub(super) fn connected(&self) -> Option<Instant> {
+        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.as_ref().map(|connection| connection.begun)
+    }
+
     /// Takes the current connection out of use.
     pub(super) fn disconnect(&self) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = None;

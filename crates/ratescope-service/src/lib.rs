@@ -225,6 +225,11 @@ impl<C: Clock> Service<C> {
         each.collect()
     }
 
+    /// What was done by [leases](ratescope::share), if the states are on Redis.
+    pub fn leased(&self) -> Option<ratescope_redis::Leased> {
+        self.states.leased()
+    }
+
     /// Writes the states and exceptions of all domains that are in the memory of this process, for [`States::saved`]. Requests are
     /// answered meanwhile, and one may be missing in some limits. Limits that requests bring along are left out.
     ///
@@ -296,11 +301,15 @@ struct Checks {
 /// Puts the text of a file in force; its domain stays.
 fn reload(domain: &Domain, checks: &Checks, file: &str, text: &str, now: Time) -> Reloaded {
     let before = domain.store.rules();
-    let read = Rules::read(file, text).and_then(|rules| {
+    let check = |rules: Rules| {
         checks.forms.check(&rules)?;
         checks.load.check(&rules)?;
+        if domain.memory.is_some() {
+            rules.refuse_shares()?;
+        }
         Ok(rules)
-    });
+    };
+    let read = Rules::read(file, text).and_then(check);
     match read {
         Err(error) => Reloaded::Rejected(error),
         Ok(rules) if rules.domain() != before.domain() => Reloaded::Rejected(rules.wrong(format!(

@@ -4,7 +4,7 @@ use ratescope::internal::escaped;
 use ratescope::rules::{Exception, Fault, MemoryStore, OpenError, Rules, RulesError, Store};
 use ratescope::store::SavedError;
 use ratescope::time::Time;
-use ratescope_redis::{Options, Redis};
+use ratescope_redis::{Leased, Options, Redis};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,6 +64,7 @@ impl States {
     fn of_saved(keys: usize, saved: BTreeMap<String, Saved>) -> Self {
         let saved = Mutex::new(saved);
         let open = move |rules: Rules| {
+            rules.refuse_shares()?;
             let of_domain =
                 saved.lock().unwrap_or_else(PoisonError::into_inner).remove(rules.domain());
             let (of_keys, exceptions) = of_domain.map(|it| (it.keys, it.exceptions)).unzip();
@@ -95,6 +96,11 @@ impl States {
 
     pub(super) fn is_on_redis(&self) -> bool {
         self.redis.is_some()
+    }
+
+    /// What was done by leases on Redis.
+    pub(super) fn leased(&self) -> Option<Leased> {
+        self.redis.as_ref().map(Redis::leased)
     }
 
     pub(super) async fn ping(&self) -> Result<(), Fault> {

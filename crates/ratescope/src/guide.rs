@@ -10,6 +10,9 @@ pub mod web {}
 #[cfg_attr(not(doctest), doc = include_str!("guide/redis.md"))]
 pub mod redis {}
 
+#[doc = include_str!("guide/machines.md")]
+pub mod machines {}
+
 #[doc = include_str!("guide/waiting.md")]
 pub mod waiting {}
 

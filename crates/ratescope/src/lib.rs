@@ -39,11 +39,12 @@
 //! 1. [Choosing a limiter](guide::choosing)
 //! 2. [In a web service](guide::web)
 //! 3. [On Redis](guide::redis)
-//! 4. [Waiting](guide::waiting)
-//! 5. [Testing with a fake clock](guide::testing)
-//! 6. [Changing limits](guide::changing)
-//! 7. [A store of one's own](guide::store)
-//! 8. [For those who know governor](guide::governor): a table, and six conversions
+//! 4. [Over many machines](guide::machines)
+//! 5. [Waiting](guide::waiting)
+//! 6. [Testing with a fake clock](guide::testing)
+//! 7. [Changing limits](guide::changing)
+//! 8. [A store of one's own](guide::store)
+//! 9. [For those who know governor](guide::governor): a table, and six conversions
 //!
 //! # The words
 //! | word | thing |
@@ -172,6 +173,7 @@ pub mod rate;
 pub mod rate_limiter;
 #[cfg(feature = "std")]
 pub mod rules;
+pub mod share;
 #[cfg(feature = "std")]
 pub mod store;
 pub mod text;

@@ -49,6 +49,7 @@
 //! | `shadow`, `shadow_mode` | both | `true`: the rule decides and counts, but never refuses |
 //! | `cost` | both | the cost of each event in these limits, instead of the event's own cost |
 //! | `on_store_failure` | both | `allow`, `refuse` or `local` (the default): see [`OnStoreFailure`] |
+//! | `share` | both | how the limits are shared on Redis: `exact` (the default) or `leased 100ms`, see [`share`](crate::share); at the top, of all rules that don't say it and can be leased |
 //! | `share_threshold` | a descriptor | `true`: all values that match the `*` or `network` share one count |
 //! | `quota_mode` | a descriptor | `true`: an event is refused only if all such rules refuse; accepted, without effect, where no event has several such rules |
 //! | `detailed_metric`, `value_to_metric`, `metadata` | a descriptor | accepted and ignored |
@@ -204,6 +205,7 @@ pub use value::{Step, Value, Wildcard};
 pub use yaml::LONGEST;
 
 use crate::policy::{KeySecret, Limit, Per};
+use crate::share::Share;
 use error::At;
 use matching::Matcher;
 use settings::RuleSettings;
@@ -330,6 +332,23 @@ impl Rules {
                 if let Some(problem) = problem(limit) {
                     mistakes.push(Mistake::new(rule.limits_at, &limit.to_string(), problem));
                 }
+            }
+        }
+        if mistakes.is_empty() { Ok(()) } else { Err(RulesError::new(&self.file, mistakes)) }
+    }
+
+    /// Refuses rules that say how processes [share](Rule::share) them, and are not exact: for a store that no processes
+    /// share.
+    ///
+    /// # Errors
+    /// Lists these rules.
+    pub fn refuse_shares(&self) -> Result<(), RulesError> {
+        let mut mistakes = Vec::new();
+        for rule in &self.rules {
+            if let Some(share) = rule.share().filter(|share| *share != Share::Exact) {
+                let problem = "the states are in the memory of one process, which shares them with no other; leave \
+                               share out, or keep them on Redis";
+                mistakes.push(Mistake::new(rule.limits_at, &share.to_string(), problem));
             }
         }
         if mistakes.is_empty() { Ok(()) } else { Err(RulesError::new(&self.file, mistakes)) }
@@ -465,6 +484,20 @@ impl Rule {
     /// What happens to its events when the store can't be asked.
     pub fn on_store_failure(&self) -> OnStoreFailure {
         self.settings.on_store_failure
+    }
+
+    /// How its limits on Redis are shared, if it says so.
+    pub fn share(&self) -> Option<Share> {
+        self.settings.share
+    }
+
+    /// How its limits are shared in a store with this default. It is exact if it doesn't say it, and can't be shared so.
+    pub fn shared_by(&self, default: Share) -> Share {
+        let default = || match self.settings.share_problem(default) {
+            None => default,
+            Some(_) => Share::Exact,
+        };
+        self.share().unwrap_or_else(default)
     }
 
     /// The names of the rules that do not apply when this one does.

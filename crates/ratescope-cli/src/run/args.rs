@@ -9,6 +9,7 @@ use crate::rules::FormArgs;
 use crate::terminal::{above_zero, at_least_one};
 use hyper::header::{HeaderName, HeaderValue};
 use ratescope::policy::{KeySecret, is_credential};
+use ratescope::share::Share;
 use ratescope::{ParseError, Span};
 use ratescope_live::{Probe, Routes};
 use ratescope_redis::Options;
@@ -132,6 +133,11 @@ pub(crate) struct Args {
     /// pass, instead of all that is left
     #[arg(long, value_name = "N", default_value = "1", requires = "store", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) processes: u32,
+
+    /// How processes share limits of rules that don't say it: exact, where each event asks the store, or leased 100ms, where
+    /// a process takes several events of a busy key in advance, for so long. A rule that can't be leased stays exact
+    #[arg(long, value_name = "SHARE", default_value = "exact", requires = "store")]
+    pub(super) share: Share,
 
     /// On a cluster, keep all keys on one node, so that limits for several fields are decided together
     #[arg(long, requires = "store")]
@@ -263,6 +269,7 @@ impl Args {
             .deadline(Duration::try_from(self.deadline).unwrap_or(Duration::MAX))
             .capacity(self.keys)
             .processes(self.processes)
+            .share(self.share)
     }
 
     /// The secret of the hashes of secret fields.

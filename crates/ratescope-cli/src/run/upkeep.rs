@@ -30,6 +30,22 @@ pub(super) fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
     let recorder = PrometheusBuilder::new().set_buckets(&BUCKETS)?.build_recorder();
     let handle = recorder.handle();
     metrics::set_global_recorder(recorder)?;
+    metrics::describe_counter!(
+        "ratescope_leased_here_total",
+        "decisions that leases made without a call to the store"
+    );
+    metrics::describe_counter!(
+        "ratescope_leased_events_total",
+        "events that were taken from the store in advance"
+    );
+    metrics::describe_counter!(
+        "ratescope_leased_given_back_total",
+        "events that were taken in advance, and given back"
+    );
+    metrics::describe_counter!(
+        "ratescope_leased_lost_total",
+        "events that were taken in advance, and could not be given back"
+    );
     metrics::describe_gauge!("ratescope_green", "1 while the health is green, and else 0");
     metrics::describe_gauge!("ratescope_load_percent", "The load on which elastic rules depend");
     metrics::describe_gauge!("ratescope_build_info", "1, labelled with the version");
@@ -73,6 +89,12 @@ pub(super) async fn keep_up(admin: &Admin, reporter: &HealthReporter, load: Opti
             let layer = [("layer", domain)];
             metrics::gauge!("ratescope_keys", &layer).set(memory.keys as f64);
             metrics::counter!("ratescope_keys_evicted_total", &layer).absolute(memory.evicted);
+        }
+        if let Some(leased) = service.leased() {
+            metrics::counter!("ratescope_leased_here_total").absolute(leased.here);
+            metrics::counter!("ratescope_leased_events_total").absolute(leased.lent);
+            metrics::counter!("ratescope_leased_given_back_total").absolute(leased.given_back);
+            metrics::counter!("ratescope_leased_lost_total").absolute(leased.lost);
         }
         metrics.run_upkeep();
         log::report_left_out();

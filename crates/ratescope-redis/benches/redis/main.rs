@@ -15,6 +15,7 @@ mod turns;
 
 #[path = "../../tests/it/redis/nodes.rs"]
 mod cluster;
+mod leased;
 mod nodes;
 #[path = "../../tests/it/redis/proxy.rs"]
 mod proxy;
@@ -56,6 +57,9 @@ fn main() {
     let rounds = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(usual);
     if std::env::args().any(|word| word == "nodes") {
         return nodes::print(rounds);
+    }
+    if std::env::args().any(|word| word == "leased") {
+        return leased::print(rounds);
     }
     if std::env::args().any(|word| word == "refused") {
         return refused::print(rounds);

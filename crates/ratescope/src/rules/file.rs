@@ -7,6 +7,7 @@ use super::settings::{self, ENFORCEMENT, NAMES, Read};
 use super::value::{Step, Value};
 use super::yaml::{self, Node};
 use super::{Rules, RulesError};
+use crate::share::Share;
 use std::collections::HashMap;
 
 /// Keys that change only what envoyproxy/ratelimit reports.
@@ -43,6 +44,8 @@ struct File<'a> {
     reader: TreeReader,
     domain: &'a str,
     draft: Draft,
+    /// How all rules are shared that don't say it and can be.
+    share: Option<Share>,
     /// The rules in quota mode, with the nodes of `quota_mode`.
     quotas: Vec<(usize, &'a Node)>,
 }
@@ -69,9 +72,12 @@ impl<'a> File<'a> {
             }
             None => self.reader.missing(&map, "the domain is missing; write it as in domain: web"),
         }
+        let share = map.get("share");
+        self.share = share.and_then(|node| self.reader.parse(node, "how limits are shared"));
+        let map = map.without(&["share"]);
         // Envoy Gateway writes the name of the file there.
         let has_limit = map.get("limit").or(map.given("rate_limit")).is_some();
-        self.rule(&if has_limit { map } else { map.without(&["name"]) }, &[]);
+        self.rule(&if has_limit { map } else { map.without(&["name", "share"]) }, &[]);
         map.given("descriptors").map(|node| self.descriptors(node, &[]))
     }
 
@@ -166,7 +172,11 @@ impl<'a> File<'a> {
         let read = settings::read(&mut self.reader, map, &per.unwrap_or_default());
         let is_end = !path.is_empty() && map.given("descriptors").is_none();
         // A descriptor with neither a limit nor a list does not limit its events.
-        let read = read.or_else(|| is_end.then(Read::default))?;
+        let mut read = read.or_else(|| is_end.then(Read::default))?;
+        let share = self.share.filter(|_| !read.settings.limits.is_empty());
+        if let Some(share) = share.filter(|share| read.settings.share_problem(*share).is_none()) {
+            read.settings.share.get_or_insert(share);
+        }
         let path = path.iter().map(|passed| passed.step.clone()).collect();
         let limits = map.given("limit").or(map.given("rate_limit"));
         let limits_at = limits.map_or(map.at, |node| node.at);

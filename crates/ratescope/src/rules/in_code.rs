@@ -12,6 +12,7 @@ use super::{OnStoreFailure, Rule, Rules, RulesError, Throttle};
 use crate::address::Networks;
 use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Policy};
+use crate::share::Share;
 use std::collections::HashMap;
 
 /// A rule in code, for [`Rules::new`]: its events, and the limits that they have to pass. Without a limit it
@@ -105,6 +106,12 @@ impl NewRule {
     /// Sets what happens to its events when the store can't be asked.
     pub fn on_store_failure(mut self, what: OnStoreFailure) -> Self {
         self.settings.on_store_failure = what;
+        self
+    }
+
+    /// Sets how its limits are [shared](crate::share) on Redis.
+    pub fn share(mut self, share: Share) -> Self {
+        self.settings.share = Some(share);
         self
     }
 }
@@ -241,6 +248,7 @@ impl New {
                 About::Limit(i) => settings.limits.get(i).map(|limit| limit.limiter.to_string()),
                 About::Throttle => Some(settings.throttle.to_string()),
                 About::Cost => settings.cost.map(|cost| cost.to_string()),
+                About::Share => settings.share.map(|share| share.to_string()),
                 About::Limits | About::Name => None,
             };
             self.reader.mistake(at, &word.unwrap_or_default(), problem);

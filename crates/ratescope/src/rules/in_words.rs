@@ -6,6 +6,7 @@ use super::value::Value;
 use super::{OnStoreFailure, Rule, Rules, Throttle};
 use crate::limit::Limiter;
 use crate::policy::{Limit, Per};
+use crate::share::{Share, lends};
 use crate::text::write_joined;
 use crate::time::Span;
 use core::fmt;
@@ -82,6 +83,24 @@ impl Rule {
         for limit in self.limits() {
             writeln!(f, "  {limit}: {}", self.most(limit))?;
         }
+        if let Some(Share::Leased(length)) = self.share() {
+            for limit in self.limits() {
+                let cost = self.cost().unwrap_or(1.0);
+                if !lends(&limit.limiter) {
+                    writeln!(
+                        f,
+                        "  leased for {length}: what is refused is told to Redis once in {length}"
+                    )?;
+                    continue;
+                }
+                let most = AtMost(|span| {
+                    libm::floor(
+                        Share::Leased(length).max_admitted(&limit.limiter, span, cost) / cost,
+                    )
+                });
+                writeln!(f, "  leased for {length}: {most}, over any number of processes")?;
+            }
+        }
         match self.throttle() {
             Throttle::Hard => {}
             Throttle::Soft { percent } => {
@@ -128,8 +147,17 @@ impl fmt::Display for Most<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Most { limit: Limit { limiter, per, .. }, cost } = self;
         write!(f, "{}, ", By(per))?;
-        let most =
-            SPANS.map(|(when, span)| (when, libm::floor(limiter.max_admitted(span, *cost) / cost)));
+        let most = AtMost(|span| libm::floor(limiter.max_admitted(span, *cost) / cost));
+        most.fmt(f)
+    }
+}
+
+/// How many events pass at most in a span.
+struct AtMost<F>(F);
+
+impl<F: Fn(Span) -> f64> fmt::Display for AtMost<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let most = SPANS.map(|(when, span)| (when, (self.0)(span)));
         if most.iter().any(|(_, most)| !most.is_finite()) {
             return f.write_str("with no bound on what passes");
         }

@@ -9,6 +9,7 @@ use crate::limit::any::AnyLimiter;
 use crate::limit::fixed_window::FixedWindow;
 use crate::policy::{Defaults, LIMITS, Limit, Per, Policy};
 use crate::rate::Rate;
+use crate::share::Share;
 use crate::text::number;
 use crate::time::Span;
 
@@ -51,6 +52,7 @@ pub(super) struct RuleSettings {
     pub(super) shadow: bool,
     pub(super) cost: Option<f64>,
     pub(super) on_store_failure: OnStoreFailure,
+    pub(super) share: Option<Share>,
     pub(super) label: Option<String>,
     pub(super) replaces: Vec<String>,
 }
@@ -64,6 +66,7 @@ pub(super) enum About {
     Limit(usize),
     Throttle,
     Cost,
+    Share,
 }
 
 impl RuleSettings {
@@ -75,6 +78,7 @@ impl RuleSettings {
             (self.shadow, "shadow"),
             (self.cost.is_some(), "cost"),
             (self.on_store_failure != default.on_store_failure, "on_store_failure"),
+            (self.share.is_some(), "share"),
         ];
         keys.into_iter().filter(|(is_set, _)| *is_set).map(|(_, key)| key)
     }
@@ -110,10 +114,24 @@ impl RuleSettings {
                 }
             }
         }
+        let problem = self.share.and_then(|share| self.share_problem(share));
+        wrong.extend(problem.map(|problem| (About::Share, problem)));
         if let Some(cost) = self.cost {
             wrong.extend(self.wrong_cost(cost).map(|problem| (About::Cost, problem)));
         }
         wrong
+    }
+
+    /// Why the limits can't be shared in this way, if they can't.
+    pub(super) fn share_problem(&self, share: Share) -> Option<String> {
+        if share == Share::Exact {
+            return None;
+        }
+        if self.shadow || self.throttle != Throttle::Hard {
+            let problem = "only limits that refuse can be leased, neither a shadow nor a soft or elastic throttle";
+            return Some(problem.to_owned());
+        }
+        self.limits.iter().find_map(|limit| share.problem(&limit.limiter))
     }
 
     fn wrong_cost(&self, cost: f64) -> Option<String> {
@@ -133,7 +151,7 @@ pub(super) const UNLIMITED: &str = "it is about a limit, and this is unlimited";
 
 /// The keys that say how limits are enforced. They make no sense in a rule without a limit.
 pub(super) const ENFORCEMENT: &[&str] =
-    &["throttle", "shadow", "shadow_mode", "cost", "on_store_failure"];
+    &["throttle", "shadow", "shadow_mode", "cost", "on_store_failure", "share"];
 
 /// The keys that name a rule and those that it replaces. They also make sense in an unlimited rule.
 pub(super) const NAMES: &[&str] = &["name", "replaces"];
@@ -209,6 +227,8 @@ pub(super) fn read<'a>(reader: &mut TreeReader, map: &Map<'a>, per: &Per) -> Opt
         let read = reader.one_of(node, "what to do when the store fails", &OnStoreFailure::ALL);
         settings.on_store_failure = read.unwrap_or_default();
     }
+    let share = map.get("share");
+    settings.share = share.and_then(|node| reader.parse(node, "how it is shared"));
     let throttle = map.get("throttle");
     settings.throttle =
         throttle.and_then(|node| reader.parse(node, "a throttle")).unwrap_or_default();
@@ -225,6 +245,7 @@ pub(super) fn read<'a>(reader: &mut TreeReader, map: &Map<'a>, per: &Per) -> Opt
             About::Limit(i) => read.limits.get(i).copied(),
             About::Throttle => throttle,
             About::Cost => cost,
+            About::Share => share,
             About::Limits | About::Name => map.get("limit"),
         };
         if let Some(node) = node {

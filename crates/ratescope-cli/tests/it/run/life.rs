@@ -56,6 +56,9 @@ fn what_can_not_run_is_refused_with_a_reason() {
     }
     let bad = folder.write("bad.yaml", "domain: web\nlimit: gcra 10/1x\n");
     assert_refused(&run(&["--check"], &bad), &["bad.yaml:2:17"]);
+    // Limits of one process are shared with no other.
+    let leased = folder.write("leased.yaml", "domain: web\nshare: leased\nlimit: gcra 100/1s\n");
+    assert_refused(&run(&["--check"], &leased), &["leased.yaml:3:8", "keep them on Redis"]);
     let good = run(&["--check"], &rules);
     assert!(good.status.success());
     assert!(String::from_utf8_lossy(&good.stdout).starts_with("web: 4 rules in "), "{good:?}");

@@ -8,6 +8,7 @@ mod exceptions;
 mod faults;
 mod hostile;
 mod late;
+mod leased;
 mod listed;
 mod many;
 mod nodes;

@@ -114,7 +114,10 @@ fn rows(ours: &str, folder: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
     let (one_frame, three_frame) = (frame("one", &one)?, frame("three", &three)?);
     let redis = Program::redis(folder)?;
     let run = |more: &[&str]| Program::ours(ours, &rules, more);
-    let stored = run(&["--store", &format!("redis://{}", redis.at)])?.with(redis);
+    let store = format!("redis://{}", redis.at);
+    // The rows of one Redis have keys of their own.
+    let leased = run(&["--store", &store, "--share", "leased", "--prefix", "leased:"])?;
+    let stored = run(&["--store", &store])?.with(redis);
     let programs = [
         ("tonic, answers OK: the floor", Program::peer("floor")?, &one_frame, 1),
         ("Limitador, one limit", Program::peer("limitador")?, &one_frame, 1),
@@ -122,6 +125,7 @@ fn rows(ours: &str, folder: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
         ("ours, with Live open", run(&[])?.with_viewer()?, &one_frame, 1),
         ("ours, three rules", run(&[])?, &three_frame, 3),
         ("ours, one rule on Redis", stored, &one_frame, 1),
+        ("ours, one rule on Redis, leased", leased, &one_frame, 1),
     ];
     let mut rows = Vec::new();
     for (name, program, load, n) in programs {

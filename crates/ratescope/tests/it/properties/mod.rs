@@ -5,6 +5,7 @@ mod decay;
 mod estimators;
 mod limiter;
 mod normal;
+mod share;
 mod smoothed;
 
 use proptest::prelude::*;

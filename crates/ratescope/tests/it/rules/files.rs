@@ -173,6 +173,7 @@ fn rules_in_words() {
         assert_eq!(got, want, "{name}:\n{got}");
     };
     words("settings");
+    words("shared");
     words("throttle");
     words("wildcards");
     words("networks");

@@ -62,6 +62,7 @@ fn in_code(rule: &Rule) -> NewRule {
     let new = rule.replaces().iter().fold(new, |new, name| new.replaces(name));
     let new = rule.label().into_iter().fold(new, NewRule::name);
     let new = rule.cost().into_iter().fold(new, NewRule::cost);
+    let new = rule.share().into_iter().fold(new, NewRule::share);
     if rule.is_shadow() { new.shadow() } else { new }
 }
 

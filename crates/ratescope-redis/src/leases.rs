@@ -1,0 +1,877 @@
+//! Leases: events of a key that this process has taken in advance, and decides about without a call. See
+//! [`ratescope::share`] for what they promise.
+//!
+//! Each key of an event has its own leases, for events of one cost. An event passes without a call if a lease of each of
+//! its keys has an event left. It is refused without a call if the states refuse it that Redis has returned for all of its
+//! keys. Otherwise Redis is asked about the keys that lack one, and if it refuses, the others get theirs back.
+//!
+//! A task gives back what is left of leases that have ended, and tells Redis of refused events that count.
+
+use super::decide::{Decided, Request, passes};
+use super::link::{Link, within_a_runtime};
+use super::options::TimeSource;
+use super::plan::{self, Does, EventKey, Leasing, Op, Plan, Question};
+use super::reply::{self, Reply, State};
+use super::script::Leases as LeaseScript;
+use super::slots::slot;
+use super::{Few, Leased};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
+use ratescope::internal::Ask;
+use ratescope::limit::{Limiter, MAX_COST};
+use ratescope::outcome::Outcome;
+use ratescope::rules::{Details, Fault};
+use ratescope::share::{Lease, Unused, counts_refused, intact, lasts, lendable, lends, most_lent};
+use ratescope::store::Secret;
+use ratescope::time::{Span, Time};
+use std::collections::HashMap;
+use std::hash::BuildHasher;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// The most keys of which leases and states are known. Events of further keys ask Redis.
+const KEYS: usize = 20_000;
+
+/// The most leases that wait to be given back. Further ones count until their limits forget them.
+const RETURNS: usize = 10_000;
+
+/// How many calls the task makes at a time.
+const AT_A_TIME: usize = 32;
+
+/// The leases of a store.
+pub(super) struct Leases {
+    begun: Instant,
+    process: u64,
+    /// The number of the last lease.
+    serial: AtomicU64,
+    table: Mutex<Table>,
+    is_swept: AtomicBool,
+    /// How often to look for leases that have ended, in microseconds.
+    pause: AtomicU64,
+    /// Lets the task look at once.
+    hurry: Notify,
+    tally: Arc<Tally>,
+}
+
+/// The counts of [`Leased`].
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    here: AtomicU64,
+    lent: AtomicU64,
+    given_back: AtomicU64,
+    lost: AtomicU64,
+}
+
+impl Tally {
+    pub(super) fn counts(&self) -> Leased {
+        let read = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        Leased {
+            here: read(&self.here),
+            lent: read(&self.lent),
+            given_back: read(&self.given_back),
+            lost: read(&self.lost),
+        }
+    }
+}
+
+impl core::fmt::Debug for Leases {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Leases").finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
+struct Table {
+    keys: HashMap<Vec<u8>, Entry>,
+    returns: Vec<Return>,
+}
+
+/// What is known of a key, and held of it.
+struct Entry {
+    /// A question about this key alone.
+    question: Question,
+    cost: f64,
+    length: Span,
+    lease: Lease,
+    /// When a lease was declined: it is asked for again only after the length of one.
+    declined: Option<Time>,
+    /// Until when the lease counts in full, by the clock of Redis.
+    intact: Time,
+    /// When the answer came.
+    received: Time,
+    known: Option<Known>,
+    /// Open while a call for a lease is under way.
+    asking: Option<watch::Receiver<()>>,
+    /// The cost of the events that were refused here, and of which Redis must be told.
+    refused: f64,
+}
+
+/// The states of the limits at a key after a call that was sent at a time of this process.
+struct Known {
+    states: Few<State>,
+    sent: Time,
+}
+
+/// What is to be given back.
+struct Return {
+    question: Question,
+    cost: f64,
+    unused: Unused,
+    /// A time at which all of it counted.
+    at: Time,
+}
+
+/// A key of an event.
+pub(super) struct Unit {
+    question: usize,
+    key: EventKey,
+    id: Vec<u8>,
+    cost: f64,
+    /// How long its leases are; `None` if it is not leased.
+    length: Option<Span>,
+}
+
+/// A key about which Redis is asked.
+struct Lacking {
+    unit: usize,
+    /// How many events are taken.
+    wanted: u64,
+    /// The number of the lease, if there are several.
+    serial: u64,
+    used_up: u64,
+    /// The cost of the events that were refused here, and of which Redis is told first.
+    refused: f64,
+}
+
+/// A key whose lease had an event for this one.
+struct Spent {
+    unit: usize,
+    serial: u64,
+    counted: Time,
+    told: Told,
+}
+
+/// The outcomes and the states of the limits at a key.
+struct Told {
+    outcomes: Few<Outcome>,
+    states: Few<State>,
+}
+
+enum Claim {
+    /// A call for a lease is under way.
+    Wait(watch::Receiver<()>),
+    Ask {
+        spent: Vec<Spent>,
+        lacking: Vec<Lacking>,
+        /// Its end tells others that the call has ended.
+        asking: watch::Sender<()>,
+    },
+}
+
+/// The answers without a call, and the earliest time at which they were counted.
+pub(super) struct Here {
+    pub(super) replies: Vec<Reply>,
+    pub(super) counted: Time,
+}
+
+/// What Redis is asked, with all that it takes.
+pub(super) struct Asking {
+    pub(super) link: Arc<Link>,
+    pub(super) questions: Vec<Question>,
+    pub(super) units: Vec<Unit>,
+    pub(super) details: Details,
+    pub(super) clock: TimeSource,
+    /// The time of the event.
+    pub(super) event: Time,
+    /// The time of Redis, as far as it is known.
+    pub(super) now: Time,
+    pub(super) until: Instant,
+}
+
+/// The keys of these questions. `None` if they are to be asked together, as without leases: no rule is leased, an event is
+/// not only counted by limits that can refuse it, or its keys are on several nodes.
+pub(super) fn units(questions: &[Question], link: &Link) -> Option<Vec<Unit>> {
+    let mut units = Vec::<Unit>::new();
+    for (q, question) in questions.iter().enumerate() {
+        let is_plain = question.does == Does::Count && question.numbers.is_none();
+        if !is_plain || !question.asks.iter().all(Ask::is_firm) {
+            return None;
+        }
+        for key in &question.keys {
+            let place = question.places(key).next()?;
+            let cost = question.asks.get(place)?.cost;
+            if !(cost > 0.0 && cost <= MAX_COST) || units.iter().any(|one| one.key.key == key.key) {
+                return None;
+            }
+            let id = [key.key.as_slice(), &cost.to_le_bytes()].concat();
+            let length = question.plan.lease(key);
+            units.push(Unit { question: q, key: key.clone(), id, cost, length });
+        }
+    }
+    let is_leased = units.iter().any(|unit| unit.length.is_some());
+    let slots = || units.iter().map(|unit| slot(&unit.key.key));
+    let is_together = !link.is_cluster() || slots().all(|one| slots().next() == Some(one));
+    (is_leased && is_together).then_some(units)
+}
+
+impl Entry {
+    /// True if the states are young enough to decide by them.
+    fn knows(&self, now: Time) -> bool {
+        self.known.as_ref().is_some_and(|known| now < known.sent.after(self.length))
+    }
+
+    /// What the limits say with so much `left` of the lease, which is not counted.
+    fn told(&self, left: u64, at: Time, is_spent: bool) -> Told {
+        let mut told = Told { outcomes: Few::new(), states: Few::new() };
+        let limits = self.question.keys.iter().flat_map(|key| self.question.plan.items(key.group));
+        let states = self.known.iter().flat_map(|known| &known.states);
+        for (item, state) in limits.zip(states) {
+            let mut state = state.clone();
+            if left > 0 {
+                item.limiter.undo(&mut state, self.lease.counted, at, left as f64 * self.cost);
+            }
+            let cost = if is_spent { 0.0 } else { self.cost };
+            let outcome = item.limiter.peek(&state, at, cost);
+            told.outcomes.push(if is_spent {
+                Outcome::new(true, outcome.level, outcome.limit)
+            } else {
+                outcome
+            });
+            told.states.push(state);
+        }
+        told
+    }
+
+    /// How many events to take, when the time on Redis is `at`.
+    fn wanted(&self, now: Time, at: Time) -> u64 {
+        let Some(known) = &self.known else { return 1 };
+        let mut wanted = self.lease.wanted(now, self.length);
+        let limits = self.question.keys.iter().flat_map(|key| self.question.plan.items(key.group));
+        for (item, state) in limits.zip(&known.states) {
+            let left = item.limiter.remaining(state, at);
+            let limiter = item.limiter.decides();
+            wanted = wanted.min(lendable(limiter, left, self.cost, self.lease.holders));
+        }
+        wanted.max(1)
+    }
+
+    fn counts_refused(&self) -> bool {
+        let mut limits =
+            self.question.keys.iter().flat_map(|key| self.question.plan.items(key.group));
+        limits.any(|item| counts_refused(item.limiter.decides()))
+    }
+}
+
+impl Leases {
+    pub(super) fn new(tally: Arc<Tally>) -> Self {
+        Leases {
+            begun: Instant::now(),
+            process: Secret::default().hash_one("a process"),
+            serial: AtomicU64::new(0),
+            table: Mutex::default(),
+            is_swept: AtomicBool::new(false),
+            pause: AtomicU64::new(u64::MAX),
+            hurry: Notify::new(),
+            tally,
+        }
+    }
+
+    pub(super) fn held(&self) -> u64 {
+        let now = self.now();
+        self.table().keys.values().map(|entry| entry.lease.left(now)).sum()
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time by the clock of this process, which nobody sets.
+    fn now(&self) -> Time {
+        Time::from_micros(i64::try_from(self.begun.elapsed().as_micros()).unwrap_or(i64::MAX))
+    }
+
+    /// Decides without a call, if that is possible. `at` is the time of Redis, as far as it is known.
+    pub(super) fn decide(&self, questions: &[Question], units: &[Unit], at: Time) -> Option<Here> {
+        let now = self.now();
+        let mut table = self.table();
+        let mut is_refused = false;
+        for unit in units {
+            let entry = table.entry(unit, questions)?;
+            if !entry.knows(now) {
+                return None;
+            }
+            if entry.lease.left(now) == 0 {
+                let told = entry.told(0, at.max(entry.lease.counted), false);
+                if told.outcomes.iter().all(|one| one.is_allowed()) {
+                    return None;
+                }
+                is_refused = true;
+            }
+        }
+        let mut here = Here { replies: replies(questions, at), counted: Time::LAST };
+        for unit in units {
+            let entry = table.entry(unit, questions)?;
+            let spends = !is_refused && entry.lease.spend(now);
+            let left = entry.lease.left(now);
+            let told = entry.told(left, at.max(entry.lease.counted), spends);
+            if spends {
+                here.counted = here.counted.min(entry.lease.counted);
+            } else if told.outcomes.iter().any(|one| !one.is_allowed()) && entry.counts_refused() {
+                entry.refused += unit.cost;
+            }
+            put(&mut here.replies, unit, questions, told);
+        }
+        drop(table);
+        here.counted = if is_refused { at } else { here.counted.min(at) };
+        self.tally.here.fetch_add(1, Ordering::Relaxed);
+        Some(here)
+    }
+
+    /// Spends what there is, and finds what has to be asked. With `waits`, it waits for a call that is under way.
+    fn claim(&self, asking: &Asking, waits: bool) -> Claim {
+        let Asking { link, questions, units, now: at, .. } = asking;
+        let now = self.now();
+        let mut table = self.table();
+        let is_open = |asking: &watch::Receiver<()>| asking.has_changed().is_ok();
+        for unit in units.iter().filter(|unit| waits && unit.length.is_some()) {
+            if let Some(entry) = table.entry(unit, questions)
+                && entry.lease.left(now) == 0
+                && let Some(asking) = entry.asking.as_ref().filter(|asking| is_open(asking))
+            {
+                return Claim::Wait(asking.clone());
+            }
+        }
+        let (sender, receiver) = watch::channel(());
+        let (mut spent, mut lacking) = (Vec::new(), Vec::new());
+        for (i, unit) in units.iter().enumerate() {
+            let mut lacks = Lacking { unit: i, wanted: 1, serial: 0, used_up: 0, refused: 0.0 };
+            let Some(length) = unit.length else {
+                lacking.push(lacks);
+                continue;
+            };
+            if table.entry(unit, questions).is_none() && table.keys.len() < KEYS {
+                let earlier = table.insert(unit, questions, length, now);
+                self.give_back(&mut table, earlier);
+            }
+            let Some(entry) = table.entry(unit, questions) else {
+                lacking.push(lacks);
+                continue;
+            };
+            if entry.knows(now) && entry.lease.spend(now) {
+                let told = entry.told(entry.lease.left(now), (*at).max(entry.lease.counted), true);
+                let (serial, counted) = (entry.lease.serial(), entry.lease.counted);
+                spent.push(Spent { unit: i, serial, counted, told });
+                continue;
+            }
+            let is_asking = entry.asking.as_ref().is_some_and(is_open);
+            let has_learned = || link.has_known(&unit.key.key, length);
+            let rests = entry.declined.is_some_and(|at| now < at.after(length));
+            if !is_asking && !rests && entry.wanted(now, *at) > 1 && has_learned() {
+                lacks.wanted = entry.wanted(now, *at);
+                lacks.serial = self.serial.fetch_add(1, Ordering::Relaxed) + 1;
+                entry.asking = Some(receiver.clone());
+            }
+            let ended = entry.lease.unused(now);
+            lacks.used_up = entry.lease.used_up();
+            lacks.refused = core::mem::take(&mut entry.refused);
+            entry.lease.asks(now);
+            let ended = ended.map(|unused| entry.returned(unused, now));
+            lacking.push(lacks);
+            self.give_back(&mut table, ended);
+        }
+        Claim::Ask { spent, lacking, asking: sender }
+    }
+
+    /// Decides with a call. Once begun, it runs to completion.
+    pub(super) async fn ask(self: Arc<Self>, asking: Asking) -> Result<(Decided, Time), Fault> {
+        within_a_runtime()?;
+        let mut waits = true;
+        let (spent, mut lacking, sender) = loop {
+            match self.claim(&asking, waits) {
+                Claim::Ask { spent, lacking, asking } => break (spent, lacking, asking),
+                Claim::Wait(mut call) => {
+                    waits = false;
+                    // It ends with an error, when the call has ended.
+                    let latest = asking.link.half_of(asking.until);
+                    let _ = timeout_at(latest, call.changed()).await;
+                }
+            }
+        };
+        let answer = self.answer(&asking, &mut lacking).await;
+        drop(sender);
+        let put_back = || {
+            let mut table = self.table();
+            for Spent { unit, serial, .. } in &spent {
+                let unit = asking.units.get(*unit);
+                let entry = unit.and_then(|unit| table.entry(unit, &asking.questions));
+                match entry.filter(|entry| entry.lease.serial() == *serial) {
+                    Some(entry) => entry.lease.put_back(),
+                    None => _ = self.tally.lost.fetch_add(1, Ordering::Relaxed),
+                }
+            }
+        };
+        let (asked, time, is_allowed) = match answer {
+            Ok(answer) => answer,
+            Err(fault) => {
+                put_back();
+                return Err(fault);
+            }
+        };
+        if !is_allowed {
+            put_back();
+        }
+        let Asking { questions, units, .. } = asking;
+        let mut replies = replies(&questions, time);
+        let mut counted = time;
+        for Spent { unit, counted: at, told, .. } in spent {
+            if let Some(unit) = units.get(unit) {
+                put(&mut replies, unit, &questions, told);
+                counted = counted.min(at);
+            }
+        }
+        for (unit, told) in asked {
+            if let Some(unit) = units.get(unit) {
+                put(&mut replies, unit, &questions, told);
+            }
+        }
+        Ok(((questions, replies), if is_allowed { counted } else { time }))
+    }
+
+    /// Asks Redis about the keys that lack an event. Returns what their limits say, the time, and whether all pass.
+    async fn answer(
+        &self,
+        asking: &Asking,
+        lacking: &mut [Lacking],
+    ) -> Result<(Vec<(usize, Told)>, Time, bool), Fault> {
+        if lacking.is_empty() {
+            return Ok((Vec::new(), asking.now, true));
+        }
+        for lacks in lacking.iter().filter(|lacks| lacks.refused > 0.0) {
+            if let Some(unit) = asking.units.get(lacks.unit)
+                && let Some(question) = asking.questions.get(unit.question)
+            {
+                let question = question.about([unit.key.clone()]);
+                tell(
+                    &asking.link,
+                    question,
+                    lacks.refused,
+                    asking.clock,
+                    asking.event,
+                    asking.until,
+                )
+                .await;
+            }
+        }
+        let details = asking.details.with_retry();
+        if lacking.iter().any(|lacks| lacks.wanted > 1) {
+            let sent = self.now();
+            let (mut questions, leasing) = self.leasing(asking, lacking);
+            let Asking { clock, event, until, ref link, .. } = *asking;
+            if let Some(call) =
+                plan::call(&mut questions, Op::Check, details, clock, event, leasing)
+            {
+                let read = |bytes: &[u8]| lent(&questions, &call, lacking, bytes);
+                let (replies, holders) = link.run(&call, until, read).await?;
+                let decided = (questions, replies);
+                if !decided.1.is_empty() && passes(&decided, details) {
+                    return Ok(self.take(asking, lacking, &holders, sent, decided, true));
+                }
+                self.learn(asking, lacking, &holders);
+            }
+            lacking.iter_mut().for_each(|lacks| lacks.wanted = 1);
+        }
+        let sent = self.now();
+        let (questions, _) = self.leasing(asking, lacking);
+        let Asking { clock, event, until, ref link, .. } = *asking;
+        let request = Request {
+            link: Arc::clone(link),
+            questions,
+            op: Op::Check,
+            details,
+            clock,
+            now: event,
+        };
+        let decided = request.together(until).await?;
+        let is_allowed = passes(&decided, details);
+        Ok(self.take(asking, lacking, &[], sent, decided, is_allowed))
+    }
+
+    /// The questions about the keys that lack an event, for so many events as are wanted.
+    fn leasing(&self, asking: &Asking, lacking: &[Lacking]) -> (Vec<Question>, Leasing) {
+        let mut questions = Vec::with_capacity(asking.questions.len());
+        let mut leasing = Leasing { leases: LeaseScript::Lend, ..Leasing::default() };
+        for (q, question) in asking.questions.iter().enumerate() {
+            let mut own = question.about([]);
+            for lacks in lacking {
+                let Some(unit) = asking.units.get(lacks.unit).filter(|unit| unit.question == q)
+                else {
+                    continue;
+                };
+                own.keys.push(unit.key.clone());
+                if lacks.wanted < 2 {
+                    continue;
+                }
+                let amount = lacks.wanted as f64 * unit.cost;
+                let mut most = f64::INFINITY;
+                for place in question.places(&unit.key) {
+                    let Some(ask) = own.asks.get_mut(place) else { continue };
+                    ask.cost = amount;
+                    if let Some(item) = question.item(ask)
+                        && lends(item.limiter.decides())
+                    {
+                        let events = most_lent(item.limiter.decides(), unit.cost);
+                        most = ratescope::internal::smaller(most, events as f64 * unit.cost);
+                    }
+                }
+                leasing.keys.push(unit.key.of_leases());
+                let words = [self.process_of(unit.cost), lacks.serial, lacks.used_up];
+                leasing.argument.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+                let length = unit.length.map_or(0.0, |length| length.secs() * 1e6);
+                let numbers = [length, amount, most];
+                leasing.argument.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+            }
+            if !own.keys.is_empty() {
+                questions.push(own);
+            }
+        }
+        (questions, leasing)
+    }
+
+    /// The number of this process for leases of events of this cost.
+    fn process_of(&self, cost: f64) -> u64 {
+        self.process ^ cost.to_bits()
+    }
+
+    /// Takes over the states of an answer, and the leases.
+    fn take(
+        &self,
+        asking: &Asking,
+        lacking: &[Lacking],
+        holders: &[u32],
+        sent: Time,
+        (questions, replies): Decided,
+        is_allowed: bool,
+    ) -> (Vec<(usize, Told)>, Time, bool) {
+        let now = self.now();
+        let mut holders = holders.iter();
+        let mut time = asking.now;
+        let mut each = Vec::with_capacity(lacking.len());
+        let mut table = self.table();
+        for lacks in lacking {
+            let Some(unit) = asking.units.get(lacks.unit) else { continue };
+            let is_about =
+                |question: &&Question| question.keys.iter().any(|key| key.key == unit.key.key);
+            let Some(at) = questions.iter().position(|question| is_about(&question)) else {
+                continue;
+            };
+            let (Some(question), Some(reply)) = (questions.get(at), replies.get(at)) else {
+                continue;
+            };
+            time = reply.time;
+            let mut told = Told { outcomes: Few::new(), states: Few::new() };
+            for place in question.places(&unit.key) {
+                told.outcomes.extend(reply.outcomes.get(place).copied());
+                told.states.extend(reply.states.as_ref().and_then(|all| all.get(place)).cloned());
+            }
+            let mut returned = None;
+            if let Some(length) = unit.length {
+                let left = lacks.wanted - 1;
+                let unused = Unused { serial: lacks.serial, counted: reply.time, left };
+                let question = question.about([unit.key.clone()]);
+                if left > 0 {
+                    self.tally.lent.fetch_add(left, Ordering::Relaxed);
+                }
+                match table.entry(unit, &asking.questions) {
+                    Some(entry) => {
+                        let (mut lasting, mut whole) = (length, Time::LAST);
+                        for (item, state) in
+                            question.plan.items(unit.key.group).iter().zip(&told.states)
+                        {
+                            let reset = item.limiter.reset_after(state, reply.time);
+                            let limiter = item.limiter.decides();
+                            lasting = lasts(limiter, lasting, reset);
+                            let rest = left as f64 * unit.cost;
+                            let own = intact(&item.limiter, limiter, state, reply.time, rest);
+                            whole = whole.min(own);
+                        }
+                        entry.known = Some(Known { states: told.states.clone(), sent });
+                        if left > 0 {
+                            let holders = holders.next().copied().unwrap_or(1);
+                            // Another lease, which ended meanwhile, is given back.
+                            let before = entry.lease.cancel();
+                            returned = before.map(|unused| entry.returned(unused, now));
+                            entry.lease.take(sent, lasting, unused, holders);
+                            (entry.intact, entry.received) = (whole, now);
+                            told = entry.told(left, reply.time, true);
+                        }
+                    }
+                    // The rules were reloaded, or the key was reset.
+                    None if left > 0 => {
+                        let at = unused.counted;
+                        returned = Some(Return { question, cost: unit.cost, unused, at });
+                    }
+                    None => {}
+                }
+            }
+            self.give_back(&mut table, returned);
+            each.push((lacks.unit, told));
+        }
+        (each, time, is_allowed)
+    }
+
+    /// Notes how many processes hold leases, where none was lent.
+    fn learn(&self, asking: &Asking, lacking: &[Lacking], holders: &[u32]) {
+        let now = self.now();
+        let mut table = self.table();
+        let wanted = lacking.iter().filter(|lacks| lacks.wanted > 1);
+        for (lacks, holders) in wanted.zip(holders) {
+            let unit = asking.units.get(lacks.unit);
+            if let Some(entry) = unit.and_then(|unit| table.entry(unit, &asking.questions)) {
+                entry.lease.holders = *holders;
+                entry.declined = Some(now);
+            }
+        }
+    }
+
+    fn give_back(&self, table: &mut Table, returned: Option<Return>) {
+        let Some(returned) = returned else { return };
+        if table.returns.len() < RETURNS {
+            table.returns.push(returned);
+        } else {
+            self.tally.lost.fetch_add(returned.unused.left, Ordering::Relaxed);
+        }
+    }
+
+    /// Gives all leases back: the rules have changed.
+    pub(super) fn cancel(&self) {
+        let now = self.now();
+        let mut table = self.table();
+        let entries = core::mem::take(&mut table.keys);
+        for mut entry in entries.into_values() {
+            let unused = entry.lease.cancel().map(|unused| entry.returned(unused, now));
+            self.give_back(&mut table, unused);
+        }
+        drop(table);
+        self.hurry.notify_one();
+    }
+
+    /// Drops what is known and held of these keys, which are reset. Nothing is given back.
+    pub(super) fn reset(&self, keys: &[Vec<u8>]) {
+        let is_reset =
+            |id: &[u8]| keys.iter().any(|key| id.len() == key.len() + 8 && id.starts_with(key));
+        self.table().keys.retain(|id, _| !is_reset(id));
+    }
+
+    /// Starts the task that gives back, unless it runs. It looks once in each `pause`, and ends with the store.
+    pub(super) fn sweep(self: &Arc<Self>, link: &Arc<Link>, clock: TimeSource, pause: Duration) {
+        let pause = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
+        if self.pause.swap(pause, Ordering::Relaxed) > pause {
+            self.hurry.notify_one();
+        }
+        if self.is_swept.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (leases, link) = (Arc::downgrade(self), Arc::downgrade(link));
+        // Also if its runtime ends, so that another can start it.
+        let ends = Ends(Arc::downgrade(self));
+        tokio::spawn(async move {
+            let _ends = ends;
+            while let (Some(leases), Some(link)) = (leases.upgrade(), link.upgrade()) {
+                leases.sweep_once(&link, clock).await;
+                drop(link);
+                let pause = Duration::from_micros(leases.pause.load(Ordering::Relaxed));
+                let hurry = leases.hurry.notified();
+                let _ = timeout(pause, hurry).await;
+            }
+        });
+    }
+
+    async fn sweep_once(self: &Arc<Self>, link: &Arc<Link>, clock: TimeSource) {
+        let (tells, returns) = self.ended();
+        let host = Time::from(std::time::SystemTime::now());
+        let mut calls = JoinSet::new();
+        for (question, cost) in tells {
+            let link = Arc::clone(link);
+            calls
+                .spawn(async move { tell(&link, question, cost, clock, host, link.until()).await });
+            if calls.len() >= AT_A_TIME {
+                calls.join_next().await;
+            }
+        }
+        for one in returns {
+            let (leases, link) = (Arc::clone(self), Arc::clone(link));
+            calls.spawn(async move { leases.return_one(&link, one, clock, host).await });
+            if calls.len() >= AT_A_TIME {
+                calls.join_next().await;
+            }
+        }
+        while calls.join_next().await.is_some() {}
+    }
+
+    /// Takes what has ended: the sums of refused events, each with its key, and what is to be given back.
+    fn ended(&self) -> (Vec<(Question, f64)>, Vec<Return>) {
+        let now = self.now();
+        let mut table = self.table();
+        let mut tells = Vec::new();
+        let mut returns = core::mem::take(&mut table.returns);
+        table.keys.retain(|_, entry| {
+            if let Some(unused) = entry.lease.unused(now) {
+                returns.push(entry.returned(unused, now));
+            }
+            if entry.refused > 0.0 && !entry.knows(now) {
+                tells.push((entry.question.clone(), core::mem::take(&mut entry.refused)));
+            }
+            !entry.lease.is_over(now, entry.length)
+        });
+        (tells, returns)
+    }
+
+    async fn return_one(&self, link: &Link, one: Return, clock: TimeSource, now: Time) {
+        let Return { mut question, cost, unused, at } = one;
+        let Unused { serial, left, .. } = unused;
+        question.does = Does::GiveBack(at);
+        question.asks.iter_mut().for_each(|ask| ask.cost = left as f64 * cost);
+        let words = [self.process_of(cost), serial];
+        let leasing = Leasing {
+            leases: LeaseScript::TakeBack,
+            keys: question.keys.iter().map(EventKey::of_leases).collect(),
+            argument: words.iter().flat_map(|word| word.to_be_bytes()).collect(),
+        };
+        let mut questions = [question];
+        let call = plan::call(&mut questions, Op::Check, Details::default(), clock, now, leasing);
+        let Some(call) = call else { return };
+        let known = link.run(&call, link.until(), |bytes| Some(!bytes.is_empty())).await;
+        let tally = if known == Ok(true) { &self.tally.given_back } else { &self.tally.lost };
+        tally.fetch_add(left, Ordering::Relaxed);
+    }
+}
+
+/// Marks that the task has ended.
+struct Ends(std::sync::Weak<Leases>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        if let Some(leases) = self.0.upgrade() {
+            leases.is_swept.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Tells Redis of refused events of one key. If it can't be asked, they are not counted.
+async fn tell(
+    link: &Link,
+    mut question: Question,
+    cost: f64,
+    clock: TimeSource,
+    now: Time,
+    until: Instant,
+) {
+    question
+        .asks
+        .iter_mut()
+        .for_each(|ask| ask.cost = ratescope::internal::smaller(cost, MAX_COST));
+    let mut questions = [question];
+    let leasing = Leasing::default();
+    if let Some(call) =
+        plan::call(&mut questions, Op::Refuse, Details::default(), clock, now, leasing)
+    {
+        let _ = link.run(&call, until, |_| Some(())).await;
+    }
+}
+
+impl Entry {
+    fn returned(&self, unused: Unused, now: Time) -> Return {
+        // By now, at least so much time has passed on Redis.
+        let passed = unused.counted.after(self.received.until(now));
+        let at = self.intact.min(passed).max(unused.counted);
+        Return { question: self.question.clone(), cost: self.cost, unused, at }
+    }
+}
+
+impl Table {
+    /// What is known of a key by these rules.
+    fn entry(&mut self, unit: &Unit, questions: &[Question]) -> Option<&mut Entry> {
+        let plan: &Arc<Plan> = &questions.get(unit.question)?.plan;
+        self.keys.get_mut(&unit.id).filter(|entry| Arc::ptr_eq(&entry.question.plan, plan))
+    }
+
+    /// Adds a key. Returns what was held of it by earlier rules.
+    fn insert(
+        &mut self,
+        unit: &Unit,
+        questions: &[Question],
+        length: Span,
+        now: Time,
+    ) -> Option<Return> {
+        let question = questions.get(unit.question)?;
+        let entry = Entry {
+            question: question.about([unit.key.clone()]),
+            cost: unit.cost,
+            length,
+            lease: Lease::new(now),
+            declined: None,
+            intact: now,
+            received: now,
+            known: None,
+            asking: None,
+            refused: 0.0,
+        };
+        let mut earlier = self.keys.insert(unit.id.clone(), entry)?;
+        earlier.lease.cancel().map(|unused| earlier.returned(unused, now))
+    }
+}
+
+/// Replies to be filled.
+fn replies(questions: &[Question], time: Time) -> Vec<Reply> {
+    let reply = |question: &Question| {
+        let mut reply = Reply::nothing(time);
+        let mut states = Few::new();
+        for item in question.asks.iter().filter_map(|ask| question.item(ask)) {
+            reply.outcomes.push(Outcome::new(true, 0.0, item.bound));
+            states.push(item.limiter.initial());
+        }
+        reply.states = Some(states);
+        reply
+    };
+    questions.iter().map(reply).collect()
+}
+
+/// Puts what the limits at a key say into the reply of their question.
+fn put(replies: &mut [Reply], unit: &Unit, questions: &[Question], told: Told) {
+    let (Some(question), Some(reply)) =
+        (questions.get(unit.question), replies.get_mut(unit.question))
+    else {
+        return;
+    };
+    let each = told.outcomes.into_iter().zip(told.states);
+    for (place, (outcome, state)) in question.places(&unit.key).zip(each) {
+        if let Some(own) = reply.outcomes.get_mut(place) {
+            *own = outcome;
+        }
+        if let Some(own) = reply.states.as_mut().and_then(|states| states.get_mut(place)) {
+            *own = state;
+        }
+    }
+}
+
+/// Reads the answer of a script that lends: the replies, which are none if it declined, and for each lease the number of
+/// processes that hold one.
+fn lent(
+    questions: &[Question],
+    call: &plan::Call,
+    lacking: &[Lacking],
+    bytes: &[u8],
+) -> Option<(Vec<Reply>, Vec<u32>)> {
+    let (is_lent, rest) = bytes.split_first()?;
+    let wanted = lacking.iter().filter(|lacks| lacks.wanted > 1).count();
+    let (holders, rest) = rest.split_at_checked(2 * wanted)?;
+    let holders = holders.as_chunks::<2>().0.iter().map(|two| u16::from_le_bytes(*two).into());
+    let holders = holders.collect();
+    match (is_lent, rest) {
+        (0, []) => Some((Vec::new(), holders)),
+        (1, rest) => Some((reply::read(questions, call, rest)?, holders)),
+        _ => None,
+    }
+}

@@ -1,0 +1,327 @@
+//! Leases on a real Redis: what passes, what it costs, and what is left when something goes wrong.
+
+use super::proxy::{Proxy, Trick};
+use super::server::{PATIENCE, Server};
+use super::{check, level, looked, open, rules};
+use futures_util::future::join_all;
+use ratescope::rules::{Decision, Details, Part, Reloaded, Store};
+use ratescope::share::Share;
+use ratescope::{Event, Span, Time};
+use ratescope_redis::{Options, RedisStore};
+use std::time::{Duration, Instant};
+
+const ANN: &[(&str, &str)] = &[("user", "ann")];
+
+fn leased(length: &str) -> Options {
+    let share: Share = format!("leased {length}").parse().unwrap();
+    Options::default().deadline(PATIENCE).share(share)
+}
+
+async fn ask(store: &RedisStore) -> Decision {
+    let decision = check(store, Time::ZERO, 1.0, ANN, Details::ALL).await;
+    assert_eq!(decision.fault, None);
+    decision
+}
+
+/// How many scripts the server has run.
+fn calls(server: &Server) -> u64 {
+    let stats = server.info("commandstats");
+    let each = stats.lines().filter_map(|line| {
+        let rest = line.strip_prefix("cmdstat_eval")?;
+        rest.split_once("calls=")?.1.split(',').next()?.parse::<u64>().ok()
+    });
+    each.sum()
+}
+
+/// Asks until something is lent, and returns how many events passed.
+async fn until_lent(store: &RedisStore) -> u64 {
+    let (begun, before) = (Instant::now(), store.redis().leased().lent);
+    let mut passed = 0;
+    while store.redis().leased().lent == before || store.held() == 0 {
+        passed += u64::from(ask(store).await.is_allowed());
+        assert!(begun.elapsed() < PATIENCE, "nothing is lent: {:?}", store.redis().leased());
+        tokio::time::sleep(Duration::from_micros(300)).await;
+    }
+    passed
+}
+
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so().await {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// The level on Redis.
+async fn counted(store: &RedisStore) -> f64 {
+    level(&looked(store, ANN).await).unwrap()
+}
+
+#[tokio::test]
+async fn a_hot_key_asks_redis_seldom() {
+    let Some(server) = Server::start(&[]) else { return };
+    let limits = rules("sliding-log 100000/1h per user");
+    let store = open(&server.url(), limits, leased("1s"));
+    let mut passed = until_lent(&store).await;
+    let before = calls(&server);
+    for _ in 0..5000 {
+        passed += u64::from(ask(&store).await.is_allowed());
+    }
+    let asked = calls(&server) - before;
+    assert!(asked <= 100, "{asked} calls for 5000 events");
+    // Without the call, the decision is the same: level, quota and all.
+    let event = Event { time: Time::ZERO, cost: 1.0, fields: &ANN };
+    let part = [Part::count(&event)];
+    until("nothing is left", async || match store.decide_now(&part, Details::ALL) {
+        Some(decisions) => {
+            passed += 1;
+            let decision = &decisions[0];
+            let outcome = decision.outcome().unwrap();
+            assert_eq!((outcome.level, outcome.limit), (passed as f64, 1e5));
+            assert_eq!(decision.quota().unwrap().remaining, 1e5 - passed as f64);
+            true
+        }
+        None => {
+            passed += u64::from(ask(&store).await.is_allowed());
+            false
+        }
+    })
+    .await;
+    // What is left goes back.
+    until("it is not given back", async || counted(&store).await == passed as f64).await;
+    assert_eq!(store.redis().leased().lost, 0);
+}
+
+/// Forty tasks on each of three processes, until all is used: no more passes than the limit, and no less.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_of_a_limit_passes_and_no_more() {
+    let Some(server) = Server::start(&[]) else { return };
+    let new =
+        || open(&server.url(), rules("sliding-log 3000/1h per user & 20000/1h"), leased("50ms"));
+    let stores = [new(), new(), new()];
+    for store in &stores {
+        let _ = check(store, Time::ZERO, 1.0, &[("user", "bob")], Details::ALL).await;
+    }
+    let run = async |store: &RedisStore| {
+        let mut passed = 0;
+        for _ in 0..60 {
+            passed += u64::from(ask(store).await.is_allowed());
+        }
+        passed
+    };
+    let tasks = stores.iter().flat_map(|store| (0..40).map(move |_| run(store)));
+    let mut passed: u64 = join_all(tasks).await.iter().sum();
+    until("some of the limit is lost", async || {
+        passed += u64::from(ask(&stores[0]).await.is_allowed());
+        assert!(passed <= 3000, "{passed}");
+        passed == 3000
+    })
+    .await;
+    let sum = stores.iter().map(|store| store.redis().leased()).fold((0, 0), |sum, one| {
+        // An event that the lease of all gave back too late, since that of the user refused it.
+        assert!(one.lost < 100, "{one:?}");
+        (sum.0 + one.lent, sum.1 + one.here)
+    });
+    assert!(sum.0 > 0 && sum.1 > 0, "{sum:?}");
+}
+
+/// A process that ends with leases loses them, and no more.
+#[tokio::test]
+async fn a_process_that_dies_loses_its_leases() {
+    let Some(server) = Server::start(&[]) else { return };
+    let new = || open(&server.url(), rules("sliding-log 3000/1h per user"), leased("200ms"));
+    let (dies, lives) = (new(), new());
+    let mut passed = until_lent(&dies).await;
+    let lost = dies.held();
+    assert!(lost > 0);
+    drop(dies);
+    // Nothing was given back before, and what is lost stays counted.
+    until("it does not end", async || {
+        let is_allowed = ask(&lives).await.is_allowed();
+        passed += u64::from(is_allowed);
+        !is_allowed && lives.held() == 0 && counted(&lives).await == 3000.0
+    })
+    .await;
+    assert!(passed >= 3000 - lost - 2 && passed <= 3000, "{passed} passed, {lost} were lost");
+}
+
+/// An answer that is lost after Redis has counted: the events of that lease are lost, and nothing counts twice.
+#[tokio::test]
+async fn a_lost_answer_loses_one_lease() {
+    let Some(server) = Server::start(&[]) else { return };
+    let proxy = Proxy::before(&server);
+    let limits = || rules("sliding-log 2000/1h per user");
+    let store = open(&proxy.url(), limits(), leased("100ms").deadline(Duration::from_millis(300)));
+    let exact = open(&server.url(), limits(), Options::default().deadline(PATIENCE));
+    let mut passed = until_lent(&store).await;
+    proxy.play([Trick::Cut(0)]);
+    let begun = Instant::now();
+    loop {
+        let decision = check(&store, Time::ZERO, 1.0, ANN, Details::ALL).await;
+        if decision.fault.is_some() {
+            break;
+        }
+        passed += u64::from(decision.is_allowed());
+        assert!(begun.elapsed() < PATIENCE, "no answer is lost");
+    }
+    let known = store.redis().leased();
+    until("it is given back", async || store.held() == 0).await;
+    let level = counted(&exact).await;
+    assert!(level >= passed as f64, "{level} counted, {passed} passed, {known:?}");
+    while check(&exact, Time::ZERO, 1.0, ANN, Details::ALL).await.is_allowed() {
+        passed += 1;
+    }
+    assert!(passed <= 2000, "{passed}");
+}
+
+/// After a flush, nothing of the leases from before is given back to the new states, and Redis lends nothing for a while.
+#[tokio::test]
+async fn a_flush_forgets_leases() {
+    let Some(server) = Server::start(&[]) else { return };
+    let limits = || rules("sliding-log 3000/1h per user");
+    let store = open(&server.url(), limits(), leased("200ms"));
+    let exact = open(&server.url(), limits(), Options::default().deadline(PATIENCE));
+    until_lent(&store).await;
+    server.command(&["FLUSHALL"]);
+    for _ in 0..10 {
+        let _ = ask(&exact).await;
+    }
+    until("nothing is lost", async || store.redis().leased().lost > 0).await;
+    assert_eq!((counted(&exact).await, store.held()), (10.0, 0));
+    // A key that is reset is new, too.
+    until_lent(&store).await;
+    assert_eq!(store.reset_async(&ANN, &|_, _| true).await.unwrap(), 1);
+    assert_eq!((counted(&exact).await, store.held()), (0.0, 0));
+    assert_eq!(store.reset_async(&ANN, &|_, _| true).await.unwrap(), 0);
+    // Leases are no keys of a limit.
+    until_lent(&store).await;
+    assert_eq!(store.keys(10).await.unwrap().len(), 1);
+}
+
+/// Other rules: what is left goes back by the rules that counted it.
+#[tokio::test]
+async fn a_reload_gives_back() {
+    let Some(server) = Server::start(&[]) else { return };
+    let text =
+        |n: u32| format!("domain: web\nshare: leased 1m\nlimit: sliding-log {n}/1h per user\n");
+    let store = open(&server.url(), rules(&text(3000)), Options::default().deadline(PATIENCE));
+    // A minute is too long to wait until Redis has learned.
+    let _ = ask(&store).await;
+    let short = text(3000).replace("1m", "100ms");
+    assert!(matches!(store.reload("rules.yaml", &short, Time::ZERO), Reloaded::Applied(_)));
+    let passed = 1 + until_lent(&store).await;
+    assert!(matches!(store.reload("rules.yaml", &text(2000), Time::ZERO), Reloaded::Applied(_)));
+    assert_eq!(store.held(), 0);
+    until("it is not given back", async || counted(&store).await == passed as f64).await;
+    let event = Event { time: Time::ZERO, cost: 1.0, fields: &ANN };
+    assert!(store.decide_now(&[Part::count(&event)], Details::ALL).is_none());
+}
+
+/// Callers that hang up while Redis is asked: what was taken for them is there for others, and goes back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_that_hangs_up_takes_no_lease_with_it() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = open(&server.url(), rules("sliding-log 100000/1h per user"), leased("100ms"));
+    let mut passed = until_lent(&store).await;
+    let mut gone = 0u64;
+    for round in 0..300 {
+        let asked = ask(&store);
+        if round % 3 == 0 {
+            // It is polled once, and dropped.
+            match tokio::time::timeout(Duration::ZERO, asked).await {
+                Ok(decision) => passed += u64::from(decision.is_allowed()),
+                Err(_) => gone += 1,
+            }
+        } else {
+            passed += u64::from(asked.await.is_allowed());
+        }
+    }
+    until("it is not given back", async || {
+        let level = counted(&store).await;
+        store.held() == 0 && level >= passed as f64 && level <= (passed + gone) as f64
+    })
+    .await;
+    assert_eq!(store.redis().leased().lost, 0);
+}
+
+/// A flood of refused events asks Redis once or twice a lease. Limiters that count them are told.
+#[tokio::test]
+async fn a_flood_is_refused_here() {
+    let Some(server) = Server::start(&[]) else { return };
+    for limit in ["gcra 5/1h", "sliding-log 5/1h", "exim 5/1h strict", "earrrl 5/1h"] {
+        let store = open(&server.url(), rules(&format!("{limit} per user")), leased("500ms"));
+        let (begun, before) = (Instant::now(), calls(&server));
+        let mut passed = 0;
+        for _ in 0..3000 {
+            passed += u64::from(ask(&store).await.is_allowed());
+        }
+        let lasted = begun.elapsed().as_secs_f64();
+        let most = 8.0 + 2.0 * (1.0 + lasted / 0.5);
+        let asked = calls(&server) - before;
+        assert!(passed <= 8 && asked as f64 <= most, "{limit}: {passed} passed, {asked} calls");
+        if limit.ends_with("strict") || limit.starts_with("earrrl") {
+            until("Redis is not told", async || counted(&store).await > 1500.0).await;
+        }
+        server.command(&["FLUSHALL"]);
+    }
+}
+
+/// What can't be leased is asked as before: another cost, other numbers, several events, a shadow, a settled event.
+#[tokio::test]
+async fn everything_else_asks_redis() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = open(&server.url(), rules("sliding-log 1000/1h per user"), leased("50ms"));
+    let mut passed = until_lent(&store).await;
+    let event = |cost| Event { time: Time::ZERO, cost, fields: &ANN };
+    let (two, zero) = (event(2.5), event(0.0));
+    let parts = [Part::count(&two), Part::count(&two)];
+    assert!(store.decide_now(&parts, Details::ALL).is_none());
+    let decisions = store.decide(&parts, Details::ALL).await;
+    assert!(decisions.iter().all(Decision::is_allowed));
+    assert!(store.decide_now(&[Part::count(&zero)], Details::ALL).is_none());
+    // An event that passed by a lease is given back in full while it counts.
+    let decision = ask(&store).await;
+    passed += 1;
+    let back = Event { time: decision.time, cost: -1.0, fields: &ANN };
+    store.settle_async(&back, Time::ZERO, Some(&decision)).await.unwrap();
+    passed -= 1;
+    until("the sum is wrong", async || counted(&store).await == passed as f64 + 5.0).await;
+}
+
+/// Buckets, in real time: in any window at most what is promised.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn windows_of_real_time_are_bounded() {
+    let Some(server) = Server::start(&[]) else { return };
+    let text = "gcra 2000/1s burst 1000";
+    let new = || open(&server.url(), rules(&format!("{text} per user")), leased("50ms"));
+    let stores = [new(), new(), new()];
+    let begun = Instant::now();
+    let run = async |store: &RedisStore| {
+        let mut passed = Vec::new();
+        while begun.elapsed() < Duration::from_secs(2) {
+            // An event passes between these times.
+            let before = begun.elapsed();
+            if ask(store).await.is_allowed() {
+                passed.push((before, begun.elapsed()));
+            }
+            tokio::time::sleep(Duration::from_micros(100)).await;
+        }
+        passed
+    };
+    let all = join_all(stores.iter().flat_map(|store| [run(store), run(store)])).await.concat();
+    let share = Share::Leased(Span::micros(50_000));
+    let limiter = text.parse().unwrap();
+    let mut begins: Vec<_> = all.iter().map(|(begin, _)| *begin).collect();
+    begins.sort_unstable();
+    for from in begins.iter().step_by(7) {
+        let mut ends: Vec<_> = all.iter().filter(|one| one.0 >= *from).map(|one| one.1).collect();
+        ends.sort_unstable();
+        for (end, n) in ends.iter().zip(1u32..) {
+            let window = Span::from(*end - *from);
+            let most = share.max_admitted(&limiter, window, 1.0) + 1.0;
+            assert!(f64::from(n) <= most, "{n} in {window}, at most {most}");
+        }
+    }
+    assert!(stores.iter().any(|store| store.redis().leased().here > 0));
+}

@@ -1,0 +1,400 @@
+//! How the processes of a service share a limit on Redis.
+//!
+//! | share | who decides | what passes |
+//! |---|---|---|
+//! | `exact` | Redis, asked about each event | what the limiter admits |
+//! | `leased 100ms` | the process, about events that it took in advance | up to a tenth of the limit more: see below |
+//!
+//! This module has the arithmetic of leases and reads no clock. `ratescope-redis` runs it with a real Redis; the tests run
+//! it with [`Lent`] in place of Redis, in virtual time.
+//!
+//! # Leases
+//! A process *takes* n events of a key in one call. Redis counts all n at once, and the process decides about n events
+//! without a call. The lease ends after its length; the part that was not used is then given back by
+//! [`undo`](crate::Limiter::undo). All times below are real times: the process measures the length from the moment at
+//! which it sends the call, so in the process a lease ends before it ends on Redis, whatever their clocks say.
+//!
+//! How many events a process takes follows what it used: see [`Lease::wanted`]. It is one where the lease would be of no
+//! use: the key comes seldom, or little is [left](lendable). Then each event asks Redis, as with `exact`.
+//!
+//! **What passes.** Let B(w) be the most that the limiter admits in any window of length w
+//! ([`max_admitted`](crate::Limiter::max_admitted)), a the length of leases, and M a tenth of what it admits from rest.
+//! Consider the events that pass in a window of length w after the time t. An event is counted before it passes, by at
+//! most a.
+//!
+//! 1. All of them were counted in the window of length w + a that ends with theirs. What was counted obeys the limiter,
+//!    so they are at most B(w + a).
+//! 2. Those that were counted after t are at most B(w). The others were unused parts of leases at t. Redis lends only if
+//!    all leases of the key that have not ended, and the new one, are at most M. So these others are at most M.
+//! 3. A lease of a window of the clock ends with that window. So what passes in the window was counted in it, and the
+//!    windows admit what they admit with `exact`: B(w).
+//!
+//! So at most B(w) + min(M, B(w + a) - B(w)) pass, for any number of processes and any delays: for a bucket of 10/1s, with
+//! leases of 100 ms, one event more in any window; for a log of 100/1m at most 110 in any minute. What is given back does
+//! not change that: `undo` gives back only what certainly still counts.
+//!
+//! After Redis was flushed, it knows of no leases. So it lends nothing of a key before it has known the key for a, and by
+//! then all earlier leases have ended: windows that begin after the flush admit at most B(w) + M. A replica that was promoted may miss the latest leases; so a process takes no lease
+//! from a server before it has been connected to it for a.
+//!
+//! **What is refused.** Other processes are refused events that wait unused in a lease. That lasts until the lease has
+//! ended and was given back, which a process does within a quarter of a, or 10 ms. A bucket that may have been empty meanwhile without
+//! the lease can't give back what [drained](intact) by then, at most its rate for as long as the lease was out; its burst
+//! is so much smaller until the bucket is empty. After a refusal, the process refuses the key itself for as long as the state refuses
+//! that Redis returned, and at most for a. So it notices a reset, a refund or a reload elsewhere at most that much later.
+//!
+//! **What is lost.** What a process has taken and can't give back, because it ended or the answer was lost, counts until
+//! the limiter forgets it. It is never given back twice: Redis notes each lease, and takes it back only once.
+//!
+//! ```
+//! use ratescope::limit::any::AnyLimiter;
+//! use ratescope::share::Share;
+//! use ratescope::Span;
+//!
+//! let log: AnyLimiter = "sliding-log 100/1m".parse()?;
+//! let share: Share = "leased 100ms".parse()?;
+//! assert_eq!(share.max_admitted(&log, Span::minutes(1), 1.0), 110.0);
+//! # Ok::<(), ratescope::ParseError>(())
+//! ```
+
+use crate::extremes::smaller;
+use crate::limit::Limiter;
+use crate::limit::any::AnyLimiter;
+use crate::text::ParseError;
+use crate::time::{Span, Time};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::str::FromStr;
+
+/// How a limit on Redis is shared: see [the module](self).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum Share {
+    /// Each event asks Redis.
+    #[default]
+    Exact,
+    /// A process takes events in advance, for so long.
+    Leased(Span),
+}
+
+impl Share {
+    /// The length of a lease that is not said.
+    pub const LEASE: Span = Span::micros(100_000);
+
+    /// The shortest and the longest lease.
+    const LEASES: [Span; 2] = [Span::micros(10_000), Span::minutes(1)];
+
+    /// The length of its leases.
+    pub const fn lease(self) -> Option<Span> {
+        match self {
+            Share::Exact => None,
+            Share::Leased(length) => Some(length),
+        }
+    }
+
+    /// Why a limiter can't be shared in this way, if it can't.
+    pub fn problem(self, limiter: &AnyLimiter) -> Option<String> {
+        if self == Share::Exact || lends(limiter) || counts_refused(limiter) {
+            return None;
+        }
+        Some(format!(
+            "{limiter} can't be leased; write share: exact, or take a bucket without a queue, or a window"
+        ))
+    }
+
+    /// The most that passes in any interval of this length in all processes together, if all events cost `cost`.
+    pub fn max_admitted(self, limiter: &AnyLimiter, window: Span, cost: f64) -> f64 {
+        let most = limiter.max_admitted(window, cost);
+        match self {
+            Share::Leased(length) if lends(limiter) && !ends_with_window(limiter) => {
+                let longer = Span::from_secs(window.secs() + length.secs()).unwrap_or(window);
+                let waiting = most_lent(limiter, cost) as f64 * cost;
+                smaller(most + waiting, limiter.max_admitted(longer, cost))
+            }
+            _ => most,
+        }
+    }
+}
+
+/// As in `exact`, or `leased 100ms`.
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Share::Exact => f.write_str("exact"),
+            Share::Leased(length) => write!(f, "leased {length}"),
+        }
+    }
+}
+
+/// The length may be missing, as in `leased`.
+impl FromStr for Share {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const WANT: &str =
+            "write exact, or leased with a length from 10ms to 1m, as in leased 100ms";
+        let text = text.trim();
+        let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        match (word, rest.trim()) {
+            ("exact", "") => Ok(Share::Exact),
+            ("leased", "") => Ok(Share::Leased(Share::LEASE)),
+            ("leased", length) => {
+                let [least, most] = Share::LEASES;
+                let length: Option<Span> = length.parse().ok();
+                let length = length.filter(|length| (least..=most).contains(length));
+                length.map(Share::Leased).ok_or_else(|| ParseError::whole(text, WANT))
+            }
+            _ => Err(ParseError::whole(text, WANT)),
+        }
+    }
+}
+
+/// True if events of this limiter can be taken in advance. It must be able to give back, and an event that waits for
+/// earlier ones must not have its place in the queue taken in advance.
+pub fn lends(limiter: &AnyLimiter) -> bool {
+    limiter.can_undo() && !limiter.delays()
+}
+
+/// True if this limiter counts the events that it refuses, and can be told their sum.
+pub fn counts_refused(limiter: &AnyLimiter) -> bool {
+    match limiter {
+        AnyLimiter::Exim(exim) => exim.mode == crate::limit::exim::Mode::Strict,
+        AnyLimiter::Earrrl(_) => true,
+        _ => false,
+    }
+}
+
+/// True if all that a limiter counted in a window leaves at the end of the window.
+fn ends_with_window(limiter: &AnyLimiter) -> bool {
+    matches!(limiter, AnyLimiter::FixedWindow(_) | AnyLimiter::WindowFrom(_))
+}
+
+/// How many events of this cost all processes together may hold: a tenth of what the limiter admits from rest.
+pub fn most_lent(limiter: &AnyLimiter, cost: f64) -> u64 {
+    if !lends(limiter) || cost.is_nan() || cost <= 0.0 {
+        return 0;
+    }
+    // The cast saturates.
+    (limiter.remaining(&limiter.initial(), Time::ZERO) / 10.0 / cost) as u64
+}
+
+/// How many events of this cost a process may take when so much is `left`: at most half of its part, among so many
+/// `holders`, so that the others find room. Below 2 it takes none in advance.
+pub fn lendable(limiter: &AnyLimiter, left: f64, cost: f64, holders: u32) -> u64 {
+    let holders = holders.max(1);
+    let of_left = left / 2.0 / f64::from(holders) / cost;
+    // NaN and negative numbers become 0.
+    (of_left as u64).min(most_lent(limiter, cost) / u64::from(holders))
+}
+
+/// How long a lease lasts from the time of its call: shorter if the window ends before, in which it was counted and which
+/// has `reset` left.
+pub fn lasts(limiter: &AnyLimiter, length: Span, reset: Span) -> Span {
+    if ends_with_window(limiter) && reset < length { reset } else { length }
+}
+
+/// Until when all that is left of a lease still counts in full, at least. `state` is the state after it was counted, and
+/// `left` the cost of what is left.
+///
+/// A window counts it until the window gives it back. Compare a bucket with one without what is left: the difference stays
+/// the same until the other bucket is empty, so for as long as that would take if nothing else came. So
+/// [`undo`](crate::Limiter::undo) from then on gives back all of it while the bucket is in use, and not only what can't
+/// have drained since it was counted.
+pub fn intact<L: Limiter>(
+    limiter: &L,
+    kind: &AnyLimiter,
+    state: &L::State,
+    counted: Time,
+    left: f64,
+) -> Time {
+    if !matches!(kind, AnyLimiter::TokenBucket(_) | AnyLimiter::Gcra(_)) {
+        return counted;
+    }
+    let mut other = state.clone();
+    limiter.undo(&mut other, counted, counted, left);
+    counted.after(limiter.reset_after(&other, counted))
+}
+
+/// What a process holds of a key, and how often it used the key. Times are by the clock of the process.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lease {
+    begun: Time,
+    ends: Time,
+    left: u64,
+    used: u64,
+    /// Its number among the leases of the process; 0 if there is none, or it is given back.
+    serial: u64,
+    /// When Redis counted it, by its clock.
+    pub counted: Time,
+    /// How many processes held leases when it was taken.
+    pub holders: u32,
+}
+
+/// A lease that is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unused {
+    /// The number of the lease.
+    pub serial: u64,
+    /// When Redis counted it.
+    pub counted: Time,
+    /// How many events are left.
+    pub left: u64,
+}
+
+impl Lease {
+    /// A key that was not used before.
+    pub fn new(now: Time) -> Self {
+        Lease { begun: now, ends: now, left: 0, used: 0, serial: 0, counted: now, holders: 1 }
+    }
+
+    /// How many events are left at `now`.
+    pub fn left(&self, now: Time) -> u64 {
+        if now < self.ends { self.left } else { 0 }
+    }
+
+    /// Decides about an event, if one is left. A process that was stopped for a while can't spend an old lease.
+    pub fn spend(&mut self, now: Time) -> bool {
+        let has = self.left(now) > 0;
+        if has {
+            self.left -= 1;
+            self.used += 1;
+        }
+        has
+    }
+
+    /// Returns an event that did not pass, since another limit refused it.
+    pub fn put_back(&mut self) {
+        self.left += 1;
+        self.used = self.used.saturating_sub(1);
+    }
+
+    /// How many events to take: as many as are used in a lease of this length at the pace since the last call, and at most
+    /// twice as many as were used since then. At least 1, which asks about one event only.
+    pub fn wanted(&self, now: Time, length: Span) -> u64 {
+        let used = self.used as f64;
+        let elapsed = now.since(self.begun);
+        let at_pace = if elapsed > 0.0 { used * length.secs() / elapsed } else { f64::INFINITY };
+        (smaller(at_pace, 2.0 * used) as u64).max(1)
+    }
+
+    /// Notes a call at `now` about one event, or more in advance.
+    pub fn asks(&mut self, now: Time) {
+        self.begun = now;
+        self.used = 1;
+    }
+
+    /// Notes a lease whose call was sent at `sent`, and which lasts for so long from then.
+    pub fn take(&mut self, sent: Time, lasts: Span, lease: Unused, holders: u32) {
+        self.ends = sent.after(lasts);
+        self.left = lease.left;
+        self.serial = lease.serial;
+        self.counted = lease.counted;
+        self.holders = holders;
+    }
+
+    /// The number of the lease; 0 without one.
+    pub fn serial(&self) -> u64 {
+        self.serial
+    }
+
+    /// The number of the lease, if all of it was used; otherwise 0.
+    pub fn used_up(&self) -> u64 {
+        if self.left == 0 { self.serial } else { 0 }
+    }
+
+    /// Takes what is left of a lease that has ended, to give it back.
+    pub fn unused(&mut self, now: Time) -> Option<Unused> {
+        if now < self.ends { None } else { self.cancel() }
+    }
+
+    /// Takes what is left of a lease, to give it back.
+    pub fn cancel(&mut self) -> Option<Unused> {
+        let Lease { serial, counted, left, .. } = *self;
+        if left == 0 {
+            return None;
+        }
+        // It is not used up, and no longer of this process.
+        (self.left, self.serial) = (0, 0);
+        Some(Unused { serial, counted, left })
+    }
+
+    /// True if nothing is left, and the pace is too old to be of use.
+    pub fn is_over(&self, now: Time, length: Span) -> bool {
+        self.left == 0 && now.since(self.begun) > 2.0 * length.secs()
+    }
+}
+
+/// How much longer than its length Redis knows a lease that has ended. A call that gives back may take so long.
+const GIVING_BACK: Span = Span::seconds(1);
+
+/// What Redis knows of the leases of a key. Times are by the clock of Redis. The script `lend.lua` of `ratescope-redis`
+/// does the same.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lent {
+    /// When the first lease was asked for; `None` if nothing is known.
+    since: Option<Time>,
+    held: Vec<Held>,
+}
+
+/// A lease on Redis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Held {
+    process: u64,
+    serial: u64,
+    ends: Time,
+    amount: f64,
+}
+
+/// A process that asks for a lease.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Borrower {
+    /// The process; other numbers for leases of other costs.
+    pub process: u64,
+    /// The number of the lease among those of the process.
+    pub serial: u64,
+    /// The number of its last lease, if that was used up; otherwise 0.
+    pub used_up: u64,
+}
+
+impl Lent {
+    /// Asks for a lease of so much, when at most `most` may be lent in all. Returns whether it is lent if the limiter has
+    /// room, and how many processes hold leases or want to.
+    pub fn lend(
+        &mut self,
+        by: Borrower,
+        now: Time,
+        length: Span,
+        amount: f64,
+        most: f64,
+    ) -> (bool, u32) {
+        let Borrower { process, serial, used_up } = by;
+        let since = *self.since.get_or_insert(now);
+        // A lease that has ended is known for a while, so that it can be given back.
+        self.held.retain(|one| {
+            let is_used_up = one.process == process && one.serial == used_up;
+            !is_used_up && one.ends.after(length).after(GIVING_BACK) > now
+        });
+        let mut others = 0.0;
+        let mut known = Vec::new();
+        for one in self.held.iter().filter(|one| one.process != process && one.ends > now) {
+            others += one.amount;
+            if !known.contains(&one.process) {
+                known.push(one.process);
+            }
+        }
+        let may = now.since(since) >= length.secs() && others + amount <= most;
+        // A process to which nothing is lent is known by the lease 0.
+        let (serial, amount) = if may { (serial, amount) } else { (0, 0.0) };
+        self.held.push(Held { process, serial, ends: now.after(length), amount });
+        (may, u32::try_from(known.len() + 1).unwrap_or(u32::MAX))
+    }
+
+    /// Takes a lease back. False if it is not known, or no longer: then nothing may be given back to the limiter.
+    pub fn take_back(&mut self, process: u64, serial: u64) -> bool {
+        let before = self.held.len();
+        self.held.retain(|one| (one.process, one.serial) != (process, serial));
+        self.held.len() < before
+    }
+}
