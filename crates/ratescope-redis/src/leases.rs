@@ -7,38 +7,37 @@
 //!
 //! A task gives back what is left of leases that have ended, and tells Redis of refused events that count.
 
+mod back;
+mod table;
+
 use super::decide::{Decided, Request, passes};
 use super::link::{Link, within_a_runtime};
 use super::options::TimeSource;
-use super::plan::{self, Does, EventKey, Leasing, Op, Plan, Question};
-use super::reply::{self, Reply, State};
+use super::plan::{self, Does, EventKey, Leasing, Op, Question};
+use super::reply::{self, Reply};
 use super::script::Leases as LeaseScript;
 use super::slots::slot;
 use super::{Few, Leased};
+use back::tell;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use core::time::Duration;
 use ratescope::internal::Ask;
 use ratescope::limit::{Limiter, MAX_COST};
 use ratescope::outcome::Outcome;
 use ratescope::rules::{Details, Fault};
-use ratescope::share::{Lease, Unused, counts_refused, intact, lasts, lendable, lends, most_lent};
+use ratescope::share::{Unused, intact, lasts, lends, most_lent};
 use ratescope::store::Secret;
 use ratescope::time::{Span, Time};
-use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use table::{Known, Return, Table, Told};
 use tokio::sync::{Notify, watch};
-use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 /// The most keys of which leases and states are known. Events of further keys ask Redis.
 const KEYS: usize = 20_000;
 
 /// The most leases that wait to be given back. Further ones count until their limits forget them.
 const RETURNS: usize = 10_000;
-
-/// How many calls the task makes at a time.
-const AT_A_TIME: usize = 32;
 
 /// The leases of a store.
 pub(super) struct Leases {
@@ -82,47 +81,6 @@ impl core::fmt::Debug for Leases {
     }
 }
 
-#[derive(Default)]
-struct Table {
-    keys: HashMap<Vec<u8>, Entry>,
-    returns: Vec<Return>,
-}
-
-/// What is known of a key, and held of it.
-struct Entry {
-    /// A question about this key alone.
-    question: Question,
-    cost: f64,
-    length: Span,
-    lease: Lease,
-    /// When a lease was declined: it is asked for again only after the length of one.
-    declined: Option<Time>,
-    /// Until when the lease counts in full, by the clock of Redis.
-    intact: Time,
-    /// When the answer came.
-    received: Time,
-    known: Option<Known>,
-    /// Open while a call for a lease is under way.
-    asking: Option<watch::Receiver<()>>,
-    /// The cost of the events that were refused here, and of which Redis must be told.
-    refused: f64,
-}
-
-/// The states of the limits at a key after a call that was sent at a time of this process.
-struct Known {
-    states: Few<State>,
-    sent: Time,
-}
-
-/// What is to be given back.
-struct Return {
-    question: Question,
-    cost: f64,
-    unused: Unused,
-    /// A time at which all of it counted.
-    at: Time,
-}
-
 /// A key of an event.
 pub(super) struct Unit {
     question: usize,
@@ -151,12 +109,6 @@ struct Spent {
     serial: u64,
     counted: Time,
     told: Told,
-}
-
-/// The outcomes and the states of the limits at a key.
-struct Told {
-    outcomes: Few<Outcome>,
-    states: Few<State>,
 }
 
 enum Claim {
@@ -214,54 +166,6 @@ pub(super) fn units(questions: &[Question], link: &Link) -> Option<Vec<Unit>> {
     let slots = || units.iter().map(|unit| slot(&unit.key.key));
     let is_together = !link.is_cluster() || slots().all(|one| slots().next() == Some(one));
     (is_leased && is_together).then_some(units)
-}
-
-impl Entry {
-    /// True if the states are young enough to decide by them.
-    fn knows(&self, now: Time) -> bool {
-        self.known.as_ref().is_some_and(|known| now < known.sent.after(self.length))
-    }
-
-    /// What the limits say with so much `left` of the lease, which is not counted.
-    fn told(&self, left: u64, at: Time, is_spent: bool) -> Told {
-        let mut told = Told { outcomes: Few::new(), states: Few::new() };
-        let limits = self.question.keys.iter().flat_map(|key| self.question.plan.items(key.group));
-        let states = self.known.iter().flat_map(|known| &known.states);
-        for (item, state) in limits.zip(states) {
-            let mut state = state.clone();
-            if left > 0 {
-                item.limiter.undo(&mut state, self.lease.counted, at, left as f64 * self.cost);
-            }
-            let cost = if is_spent { 0.0 } else { self.cost };
-            let outcome = item.limiter.peek(&state, at, cost);
-            told.outcomes.push(if is_spent {
-                Outcome::new(true, outcome.level, outcome.limit)
-            } else {
-                outcome
-            });
-            told.states.push(state);
-        }
-        told
-    }
-
-    /// How many events to take, when the time on Redis is `at`.
-    fn wanted(&self, now: Time, at: Time) -> u64 {
-        let Some(known) = &self.known else { return 1 };
-        let mut wanted = self.lease.wanted(now, self.length);
-        let limits = self.question.keys.iter().flat_map(|key| self.question.plan.items(key.group));
-        for (item, state) in limits.zip(&known.states) {
-            let left = item.limiter.remaining(state, at);
-            let limiter = item.limiter.decides();
-            wanted = wanted.min(lendable(limiter, left, self.cost, self.lease.holders));
-        }
-        wanted.max(1)
-    }
-
-    fn counts_refused(&self) -> bool {
-        let mut limits =
-            self.question.keys.iter().flat_map(|key| self.question.plan.items(key.group));
-        limits.any(|item| counts_refused(item.limiter.decides()))
-    }
 }
 
 impl Leases {
@@ -663,166 +567,7 @@ impl Leases {
             |id: &[u8]| keys.iter().any(|key| id.len() == key.len() + 8 && id.starts_with(key));
         self.table().keys.retain(|id, _| !is_reset(id));
     }
-
-    /// Starts the task that gives back, unless it runs. It looks once in each `pause`, and ends with the store.
-    pub(super) fn sweep(self: &Arc<Self>, link: &Arc<Link>, clock: TimeSource, pause: Duration) {
-        let pause = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
-        if self.pause.swap(pause, Ordering::Relaxed) > pause {
-            self.hurry.notify_one();
-        }
-        if self.is_swept.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        let (leases, link) = (Arc::downgrade(self), Arc::downgrade(link));
-        // Also if its runtime ends, so that another can start it.
-        let ends = Ends(Arc::downgrade(self));
-        tokio::spawn(async move {
-            let _ends = ends;
-            while let (Some(leases), Some(link)) = (leases.upgrade(), link.upgrade()) {
-                leases.sweep_once(&link, clock).await;
-                drop(link);
-                let pause = Duration::from_micros(leases.pause.load(Ordering::Relaxed));
-                let hurry = leases.hurry.notified();
-                let _ = timeout(pause, hurry).await;
-            }
-        });
-    }
-
-    async fn sweep_once(self: &Arc<Self>, link: &Arc<Link>, clock: TimeSource) {
-        let (tells, returns) = self.ended();
-        let host = Time::from(std::time::SystemTime::now());
-        let mut calls = JoinSet::new();
-        for (question, cost) in tells {
-            let link = Arc::clone(link);
-            calls
-                .spawn(async move { tell(&link, question, cost, clock, host, link.until()).await });
-            if calls.len() >= AT_A_TIME {
-                calls.join_next().await;
-            }
-        }
-        for one in returns {
-            let (leases, link) = (Arc::clone(self), Arc::clone(link));
-            calls.spawn(async move { leases.return_one(&link, one, clock, host).await });
-            if calls.len() >= AT_A_TIME {
-                calls.join_next().await;
-            }
-        }
-        while calls.join_next().await.is_some() {}
-    }
-
-    /// Takes what has ended: the sums of refused events, each with its key, and what is to be given back.
-    fn ended(&self) -> (Vec<(Question, f64)>, Vec<Return>) {
-        let now = self.now();
-        let mut table = self.table();
-        let mut tells = Vec::new();
-        let mut returns = core::mem::take(&mut table.returns);
-        table.keys.retain(|_, entry| {
-            if let Some(unused) = entry.lease.unused(now) {
-                returns.push(entry.returned(unused, now));
-            }
-            if entry.refused > 0.0 && !entry.knows(now) {
-                tells.push((entry.question.clone(), core::mem::take(&mut entry.refused)));
-            }
-            !entry.lease.is_over(now, entry.length)
-        });
-        (tells, returns)
-    }
-
-    async fn return_one(&self, link: &Link, one: Return, clock: TimeSource, now: Time) {
-        let Return { mut question, cost, unused, at } = one;
-        let Unused { serial, left, .. } = unused;
-        question.does = Does::GiveBack(at);
-        question.asks.iter_mut().for_each(|ask| ask.cost = left as f64 * cost);
-        let words = [self.process_of(cost), serial];
-        let leasing = Leasing {
-            leases: LeaseScript::TakeBack,
-            keys: question.keys.iter().map(EventKey::of_leases).collect(),
-            argument: words.iter().flat_map(|word| word.to_be_bytes()).collect(),
-        };
-        let mut questions = [question];
-        let call = plan::call(&mut questions, Op::Check, Details::default(), clock, now, leasing);
-        let Some(call) = call else { return };
-        let known = link.run(&call, link.until(), |bytes| Some(!bytes.is_empty())).await;
-        let tally = if known == Ok(true) { &self.tally.given_back } else { &self.tally.lost };
-        tally.fetch_add(left, Ordering::Relaxed);
-    }
 }
-
-/// Marks that the task has ended.
-struct Ends(std::sync::Weak<Leases>);
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        if let Some(leases) = self.0.upgrade() {
-            leases.is_swept.store(false, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Tells Redis of refused events of one key. If it can't be asked, they are not counted.
-async fn tell(
-    link: &Link,
-    mut question: Question,
-    cost: f64,
-    clock: TimeSource,
-    now: Time,
-    until: Instant,
-) {
-    question
-        .asks
-        .iter_mut()
-        .for_each(|ask| ask.cost = ratescope::internal::smaller(cost, MAX_COST));
-    let mut questions = [question];
-    let leasing = Leasing::default();
-    if let Some(call) =
-        plan::call(&mut questions, Op::Refuse, Details::default(), clock, now, leasing)
-    {
-        let _ = link.run(&call, until, |_| Some(())).await;
-    }
-}
-
-impl Entry {
-    fn returned(&self, unused: Unused, now: Time) -> Return {
-        // By now, at least so much time has passed on Redis.
-        let passed = unused.counted.after(self.received.until(now));
-        let at = self.intact.min(passed).max(unused.counted);
-        Return { question: self.question.clone(), cost: self.cost, unused, at }
-    }
-}
-
-impl Table {
-    /// What is known of a key by these rules.
-    fn entry(&mut self, unit: &Unit, questions: &[Question]) -> Option<&mut Entry> {
-        let plan: &Arc<Plan> = &questions.get(unit.question)?.plan;
-        self.keys.get_mut(&unit.id).filter(|entry| Arc::ptr_eq(&entry.question.plan, plan))
-    }
-
-    /// Adds a key. Returns what was held of it by earlier rules.
-    fn insert(
-        &mut self,
-        unit: &Unit,
-        questions: &[Question],
-        length: Span,
-        now: Time,
-    ) -> Option<Return> {
-        let question = questions.get(unit.question)?;
-        let entry = Entry {
-            question: question.about([unit.key.clone()]),
-            cost: unit.cost,
-            length,
-            lease: Lease::new(now),
-            declined: None,
-            intact: now,
-            received: now,
-            known: None,
-            asking: None,
-            refused: 0.0,
-        };
-        let mut earlier = self.keys.insert(unit.id.clone(), entry)?;
-        earlier.lease.cancel().map(|unused| earlier.returned(unused, now))
-    }
-}
-
 /// Replies to be filled.
 fn replies(questions: &[Question], time: Time) -> Vec<Reply> {
     let reply = |question: &Question| {

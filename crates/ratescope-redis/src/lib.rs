@@ -263,10 +263,13 @@ impl RedisStore {
 }
 
 impl Inner {
-    async fn decide(&self, parts: &[Part<'_>], details: Details) -> Decisions {
-        let Some((asking, pause)) = self.leasing(parts, details) else {
-            return self.decide_exactly(parts, details).await;
-        };
+    /// Decides by leases, and asks Redis about the keys that lack one.
+    async fn decide_by_leases(
+        &self,
+        parts: &[Part<'_>],
+        details: Details,
+        (asking, pause): (Asking, Duration),
+    ) -> Decisions {
         if let Some(here) = self.leases.decide(&asking.questions, &asking.units, asking.now) {
             return decided_here(&asking.questions, &here, details);
         }
@@ -314,7 +317,7 @@ impl Inner {
 
     /// Decides about parts together. A charge passes whatever the limits say. So each follows in a call of its own if all
     /// else has passed: a script reads all of its keys before it writes any, and another part may count at the same key.
-    async fn decide_exactly(&self, parts: &[Part<'_>], details: Details) -> Decisions {
+    async fn decide(&self, parts: &[Part<'_>], details: Details) -> Decisions {
         let is_charge = |part: &Part<'_>| part.intent.is_settle() && part.event.cost >= 0.0;
         if parts.len() < 2 || !parts.iter().any(is_charge) {
             return self.decide_in_one_call(parts, details).await;
@@ -453,7 +456,10 @@ impl Store for RedisStore {
     }
 
     fn decide<'a>(&'a self, parts: &'a [Part<'a>], details: Details) -> BoxFuture<'a, Decisions> {
-        Box::pin(self.0.decide(parts, details))
+        match self.0.leasing(parts, details) {
+            None => Box::pin(self.0.decide(parts, details)),
+            Some(leasing) => Box::pin(self.0.decide_by_leases(parts, details, leasing)),
+        }
     }
 
     /// Decides by leases, if that is possible.

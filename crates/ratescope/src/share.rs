@@ -12,7 +12,8 @@
 //! A process *takes* n events of a key in one call. Redis counts all n at once, and the process decides about n events
 //! without a call. The lease ends after its length; the part that was not used is then given back by
 //! [`undo`](crate::Limiter::undo). All times below are real times: the process measures the length from the moment at
-//! which it sends the call, so in the process a lease ends before it ends on Redis, whatever their clocks say.
+//! which it sends the call, so in the process a lease ends before it ends on Redis, whatever their clocks say. (The clock of
+//! a machine that is suspended stands still, and so do its leases.)
 //!
 //! How many events a process takes follows what it used: see [`Lease::wanted`]. It is one where the lease would be of no
 //! use: the key comes seldom, or little is [left](lendable). Then each event asks Redis, as with `exact`.
