@@ -169,7 +169,7 @@ pub fn counts_refused(limiter: &AnyLimiter) -> bool {
 
 /// True if all that a limiter counted in a window leaves at the end of the window.
 fn ends_with_window(limiter: &AnyLimiter) -> bool {
-    matches!(limiter, AnyLimiter::FixedWindow(_) | AnyLimiter::WindowFrom(_))
+    matches!(limiter, AnyLimiter::FixedWindow(_))
 }
 
 /// How many events of this cost all processes together may hold: a tenth of what the limiter admits from rest.
