@@ -148,22 +148,23 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 // On docs.rs each item says which features it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(not(feature = "rules"), allow(dead_code, reason = "much of it only a store of rules needs"))]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_debug_implementations)]
 #![warn(clippy::disallowed_methods)] // clippy.toml says which, and why.
 
 #[cfg_attr(not(feature = "std"), macro_use)]
 extern crate alloc;
 
-#[cfg(feature = "std")]
+#[cfg(feature = "rules")]
 pub mod address;
 #[cfg(feature = "std")]
 pub mod clock;
 pub mod estimate;
 pub mod event;
 mod extremes;
-#[cfg(all(feature = "std", not(target_arch = "wasm32")))]
+#[cfg(all(feature = "rules", not(target_arch = "wasm32")))]
 pub mod files;
-#[cfg(all(feature = "std", any(doc, doctest)))]
+#[cfg(all(feature = "rules", any(doc, doctest)))]
 pub mod guide;
 pub mod limit;
 pub mod outcome;
@@ -171,7 +172,7 @@ pub mod policy;
 pub mod rate;
 #[cfg(feature = "std")]
 pub mod rate_limiter;
-#[cfg(feature = "std")]
+#[cfg(feature = "rules")]
 pub mod rules;
 pub mod share;
 #[cfg(feature = "std")]
@@ -190,10 +191,9 @@ pub use text::{BadNumber, ParseError};
 pub use time::{Span, Time};
 
 #[cfg(feature = "std")]
-pub use {
-    rate_limiter::{Checked, DirectRateLimiter, RateLimiter},
-    rules::{Decision, MemoryStore, Store},
-};
+pub use rate_limiter::{Checked, DirectRateLimiter, RateLimiter};
+#[cfg(feature = "rules")]
+pub use rules::{Decision, MemoryStore, Store};
 
 /// What the crates of this workspace share. Semver promises nothing here.
 #[doc(hidden)]
@@ -207,7 +207,7 @@ pub mod internal {
     pub use crate::text::show::{beginning, grouped, parts, plural, shown, visible};
     pub use crate::text::words::{Word, Words};
 
-    #[cfg(feature = "std")]
+    #[cfg(feature = "rules")]
     pub use crate::{
         address::made::Made,
         rules::by_rules::ByRules,
@@ -218,7 +218,7 @@ pub mod internal {
     };
 
     /// YAML as a tree.
-    #[cfg(feature = "std")]
+    #[cfg(feature = "rules")]
     pub mod yaml {
         pub use crate::rules::yaml::{Kind, Node, read};
     }

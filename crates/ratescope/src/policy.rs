@@ -69,7 +69,7 @@ pub use decide::{retry_after, tightness};
 pub use key::{FIELDS, Per};
 pub use secret::{KeySecret, is_credential};
 pub use text::Defaults;
-#[cfg(feature = "std")]
+#[cfg(feature = "rules")]
 pub(crate) use {
     decide::{fullness, longer},
     key::escaped,

@@ -72,10 +72,12 @@
 //! the limits were made, so they cannot deadlock.
 
 mod held;
-#[cfg(test)]
+#[cfg(all(test, feature = "rules"))]
 mod interleavings;
 mod keyed;
+#[cfg(feature = "rules")]
 mod keyed_limit;
+#[cfg(feature = "rules")]
 mod locked;
 pub mod saved;
 mod secret;
@@ -84,12 +86,16 @@ mod table;
 mod tags;
 
 pub use keyed::Keyed;
+#[cfg(feature = "rules")]
 pub(crate) use keyed_limit::{KeyedLimit, Numbered, State};
+#[cfg(feature = "rules")]
 pub(crate) use locked::{Key, Locked};
 pub use saved::SavedError;
 pub use secret::Secret;
 
+#[cfg(feature = "rules")]
 use smallvec::SmallVec;
 
 /// A list that usually has up to four items, and then needs no allocation.
+#[cfg(feature = "rules")]
 pub(crate) type Few<T> = SmallVec<[T; 4]>;

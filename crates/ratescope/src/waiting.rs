@@ -8,7 +8,7 @@
 //! | blocking the thread | `block_until_ready()` | `block_until_key_ready(&key)` |
 //!
 //! Each has a form `.._with` that takes a [`Waiting`]: the cost, the longest wait, a jitter. Any
-//! [`Store`] waits with the function [`until_allowed`]. For calls
+//! `Store` waits with the function `until_allowed`. For calls
 //! by HTTP there is the layer `outgoing` of `ratescope-tower`, which also obeys `Retry-After`.
 //!
 //! ```
@@ -51,19 +51,19 @@
 //! * A limiter with a queue, such as the [leaky bucket](crate::limit::leaky_bucket), counts an event when it
 //!   enters the queue, and the future returns when its turn has come. If the future is dropped meanwhile,
 //!   its place in the queue stays empty: the others pass neither sooner nor later.
-//! * A [`Store`] whose limits can give back decides and counts in one step. Any other store, and one with a queue in
+//! * A `Store` whose limits can give back decides and counts in one step. Any other store, and one with a queue in
 //!   which the event waits, is asked in two steps: one to peek and one to count. If another event is counted between
 //!   the two, this event is refused, and limiters that count refused events count it. If the future is dropped during
 //!   the step that counts, the event may have been counted.
 //!
 //! A clock that is set back lengthens a wait by [a period at most](crate::limit#when-time-runs-backwards). So that the
-//! limits of a [`Store`] follow the clock, an event that finds a queue too long, or no room in limits that can't give
+//! limits of a `Store` follow the clock, an event that finds a queue too long, or no room in limits that can't give
 //! back, charges a cost of 0 and peeks again. Rules with a cost of their own are not charged, and follow the clock at
 //! the next decision about their key.
 //!
 //! # Who is first
 //! Those who wait for one key of a `RateLimiter` stand in a line, in the order in which they came; so do those who wait
-//! with the same fields for a [`MemoryStore`]. Only the first asks the limiter and has a timer, so an expensive event is
+//! with the same fields for a [`MemoryStore`](crate::MemoryStore). Only the first asks the limiter and has a timer, so an expensive event is
 //! not overtaken by cheap ones behind it, and a thousand who wait do not wake at once. A queue keeps its order as well.
 //! Events that do not wait, as of `check`, pass as soon as the limiter allows them.
 //!
@@ -99,17 +99,21 @@
 //! ```
 
 mod line;
+#[cfg(feature = "rules")]
+mod stores;
 
 pub(crate) use line::Lines;
+#[cfg(feature = "rules")]
+pub use stores::{attempt, until_allowed};
 
 use crate::clock::Clock;
 use crate::clock::duration;
-use crate::event::{Event, Fields};
 use crate::outcome::Retry;
-use crate::rules::{Decision, Details, Fault, MemoryStore, Store};
+#[cfg(feature = "rules")]
+use crate::rules::Fault;
 use crate::time::{Span, Time};
 use core::fmt;
-use core::future::{Future, pending, poll_fn, ready};
+use core::future::{Future, pending, poll_fn};
 use core::hash::BuildHasher;
 use core::pin::pin;
 use core::task::Poll;
@@ -168,9 +172,10 @@ pub enum NotAllowed {
     TooLong(Duration),
     /// No wait is long enough: the event costs more than the limit ever admits.
     Never,
-    /// The store was not asked when the event would pass: see [`Details::with_retry`](crate::rules::Details::with_retry).
+    /// The store was not asked when the event would pass: see `Details::with_retry`.
     Refused,
     /// The store can't be asked, and its rules then refuse the event.
+    #[cfg(feature = "rules")]
     Fault(Fault),
 }
 
@@ -184,6 +189,7 @@ impl fmt::Display for NotAllowed {
                 f.write_str("the event would never pass: it costs more than the limit")
             }
             NotAllowed::Refused => f.write_str("the event is refused"),
+            #[cfg(feature = "rules")]
             NotAllowed::Fault(_) => {
                 f.write_str("the event is refused while its store can't be asked")
             }
@@ -196,47 +202,7 @@ impl NotAllowed {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             NotAllowed::TooLong(wait) => Some(*wait),
-            NotAllowed::Never | NotAllowed::Refused | NotAllowed::Fault(_) => None,
-        }
-    }
-}
-
-impl Decision {
-    /// This decision if the event may pass, or the reason why it may not, as an error. The error has the time when the
-    /// event would pass, if the store was asked for it:
-    ///
-    /// ```
-    /// use ratescope::rules::{Details, MemoryStore, Store};
-    /// use ratescope::waiting::NotAllowed;
-    /// use ratescope::{Event, Policy, Time};
-    /// use std::time::Duration;
-    ///
-    /// async fn mail(store: &dyn Store, user: &str) -> Result<(), NotAllowed> {
-    ///     let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", user)] };
-    ///     store.check_async(&event, Details::default().with_retry()).await.allowed()?;
-    ///     Ok(())
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = MemoryStore::new("gcra 1/1m per user".parse::<Policy>()?, 1000);
-    /// assert_eq!(mail(&store, "ann").await, Ok(()));
-    /// let refused = mail(&store, "ann").await.unwrap_err();
-    /// assert_eq!(refused.retry_after(), Some(Duration::from_secs(60)));
-    /// assert_eq!(refused.to_string(), "the event would have to wait for 1m");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// When the event is refused.
-    pub fn allowed(self) -> Result<Self, NotAllowed> {
-        match (self.retry_after, &self.fault) {
-            _ if self.is_allowed() => Ok(self),
-            (Some(Retry::After(wait)), _) => Err(NotAllowed::TooLong(duration(wait))),
-            (Some(Retry::Never), _) => Err(NotAllowed::Never),
-            (None, Some(fault)) => Err(NotAllowed::Fault(fault.clone())),
-            (None, None) => Err(NotAllowed::Refused),
+            _ => None,
         }
     }
 }
@@ -244,119 +210,11 @@ impl Decision {
 impl core::error::Error for NotAllowed {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
+            #[cfg(feature = "rules")]
             NotAllowed::Fault(fault) => Some(fault),
             _ => None,
         }
     }
-}
-
-impl MemoryStore {
-    /// Waits until all limits allow an event with these fields, and counts it then: see
-    /// [waiting](crate::waiting). Those who wait for an event with the same fields pass in the order in which they came.
-    ///
-    /// # Errors
-    /// When the event would have to wait for too long, or for ever. Nothing is counted then.
-    #[doc(alias = "until_key_ready")]
-    pub async fn until_allowed(
-        &self,
-        fields: &dyn Fields,
-        clock: &impl Clock,
-        waiting: Waiting,
-    ) -> Result<Decision, NotAllowed> {
-        let count = |most| attempt(self, fields, clock, waiting.cost, most);
-        self.until_passed(fields, clock, waiting, count).await
-    }
-
-    /// Waits in the line for these fields until an attempt succeeds. `look` says when one would.
-    #[doc(hidden)]
-    pub async fn until_passed<T: Send, F: Future<Output = Result<(T, Option<Span>), Blocked>>>(
-        &self,
-        fields: &dyn Fields,
-        clock: &impl Clock,
-        waiting: Waiting,
-        attempt: impl Fn(Span) -> F,
-    ) -> Result<T, NotAllowed> {
-        let look = || self.retry_after(&Event { time: clock.now(), cost: waiting.cost, fields });
-        let line = (self.lines(), self.line_of(fields));
-        until_in_line(line, clock, waiting, || ready(look()), attempt).await
-    }
-
-    /// True if others wait for an event with these fields.
-    #[doc(hidden)]
-    pub fn is_waited_for(&self, fields: &dyn Fields) -> bool {
-        !self.lines().is_empty(self.line_of(fields))
-    }
-
-    fn line_of(&self, fields: &dyn Fields) -> u64 {
-        let rules = self.rules();
-        let names = rules.plan().iter().flat_map(|planned| planned.limit.per.fields());
-        self.lines().key(names.map(|name| fields.value(name).unwrap_or_default()))
-    }
-}
-
-/// Waits until a store allows an event with these fields, and counts it then: see [the module](self).
-///
-/// # Errors
-/// When the event would have to wait for too long, or for ever, or when the store can't be asked and its
-/// rules refuse the event then.
-pub async fn until_allowed(
-    store: &dyn Store,
-    fields: &dyn Fields,
-    clock: &impl Clock,
-    waiting: Waiting,
-) -> Result<Decision, NotAllowed> {
-    until(clock, waiting, |most| attempt(store, fields, clock, waiting.cost, most)).await
-}
-
-/// Counts an event that passes within `most`, or says when to ask again.
-#[doc(hidden)]
-pub async fn attempt(
-    store: &dyn Store,
-    fields: &dyn Fields,
-    clock: &impl Clock,
-    cost: f64,
-    most: Span,
-) -> Result<(Decision, Option<Span>), Blocked> {
-    let details = Details { retry: true, ..Details::default() };
-    let event = Event { time: clock.now(), cost, fields };
-    // Limits that can give back do not count refused events, so they are asked in one step.
-    let is_counted = store.rules().can_undo(&event);
-    let mut decision = if is_counted {
-        store.check_async(&event, details.within(most)).await
-    } else {
-        look(store, &event, details).await
-    };
-    match decision.wait() {
-        Some(wait) if wait > most => {
-            follow(store, &event).await;
-            return Err(Blocked::Until(wait));
-        }
-        Some(_) if is_counted => {}
-        Some(_) => decision = store.check_async(&event, details).await,
-        None => {}
-    }
-    match (decision.wait(), decision.retry_after, &decision.fault) {
-        (None, Some(retry), _) => Err(retry.into()),
-        (None, None, Some(fault)) => Err(Blocked::For(NotAllowed::Fault(fault.clone()))),
-        (None, None, None) => Err(Blocked::For(NotAllowed::Never)),
-        (wait, ..) => Ok((decision, wait)),
-    }
-}
-
-/// Peeks at an event, and again if it would not pass, since the clock may have been set back.
-async fn look(store: &dyn Store, event: &Event<'_>, details: Details) -> Decision {
-    let decision = store.peek_async(event, details).await;
-    if decision.is_allowed() || decision.fault.is_some() {
-        return decision;
-    }
-    follow(store, event).await;
-    store.peek_async(event, details).await
-}
-
-/// Charges a cost of 0, so that the limits follow a clock that was set back.
-async fn follow(store: &dyn Store, event: &Event<'_>) {
-    // An error is ignored here, since the next attempt meets it again and returns it.
-    let _ = store.settle_async(&Event { cost: 0.0, ..*event }, event.time, None).await;
 }
 
 /// The result of an attempt that failed.

@@ -29,7 +29,6 @@ pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
     fn quota(&self) -> Option<Rate>;
 
     /// How much of the [quota](Self::quota) is left, never more than it.
-    #[cfg_attr(not(feature = "std"), allow(dead_code, reason = "only a store asks"))]
     fn left(&self, state: &Self::State, now: Time) -> f64 {
         let remaining = self.remaining(state, now);
         self.quota().map_or(remaining, |quota| remaining.min(quota.count()))

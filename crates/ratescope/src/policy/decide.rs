@@ -6,7 +6,6 @@ use crate::time::{Span, Time};
 use core::cmp::Ordering;
 
 /// The wait for two limits together; `None` if either refuses.
-#[cfg_attr(not(feature = "std"), allow(dead_code, reason = "only a store asks"))]
 pub(crate) fn longer(a: Option<Span>, b: Option<Span>) -> Option<Span> {
     Some(a?.max(b?))
 }
