@@ -128,6 +128,20 @@ impl Target {
         cost: Option<&str>,
     ) -> Result<Configuration, CannotSay> {
         let limits = policy.limits();
+        let cannot = |(limit, problem)| CannotSay { target: self, limit, problem };
+        let admits_nothing = |limit: &&Limit| match &limit.limiter {
+            AnyLimiter::TokenBucket(one) => one.burst() == 0.0,
+            AnyLimiter::Gcra(one) => one.burst() == 0.0,
+            AnyLimiter::LeakyBucket(one) => one.queue() == 0.0,
+            _ => false,
+        };
+        // To some servers a rate of 0 means no limit.
+        if let Some(limit) = limits.iter().find(admits_nothing)
+            && self != Target::Rust
+        {
+            let problem = "it admits nothing, which is no limit on a rate there".to_owned();
+            return Err(cannot((Some(limit.to_string()), problem)));
+        }
         let addresses = addresses.of(limits);
         let mut notes = Notes::default();
         let text = match self {
@@ -143,7 +157,6 @@ impl Target {
             Target::Nftables => nftables::write(limits, addresses, &mut notes),
             Target::Fail2ban => fail2ban::write(limits, addresses, &mut notes),
         };
-        let cannot = |(limit, problem)| CannotSay { target: self, limit, problem };
         text.map(|text| Configuration { text, warnings: notes.0 }).map_err(cannot)
     }
 

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 type Database = HashMap<&'static str, u32>;
 
 struct Api<C = MonotonicClock> {
-    calls: RateLimiter<PerKey<Gcra>, C>,
+    calls: RateLimiter<String, PerKey<Gcra>, C>,
 }
 
 impl Api {

@@ -8,7 +8,7 @@ use ratescope::limit::gcra::Gcra;
 
 /// Says hello to each name, twice a minute at most.
 struct Greeter<C> {
-    names: RateLimiter<Gcra, C>,
+    names: RateLimiter<String, Gcra, C>,
 }
 
 impl Greeter<MonotonicClock> {

@@ -6,7 +6,7 @@
 //! use ratescope::limit::gcra::Gcra;
 //!
 //! // Ten requests a second for each user, up to twenty at once. 100,000 users are remembered.
-//! let users = RateLimiter::keyed(Gcra::per_second(10).with_burst(20), 100_000);
+//! let users = RateLimiter::<String, _>::keyed(Gcra::per_second(10).with_burst(20), 100_000);
 //!
 //! let checked = users.check_key("ann");
 //! if checked.is_allowed() {
@@ -122,9 +122,9 @@
 //! and may be from 0 to [`limit::MAX_COST`]. Cost 0 asks and counts nothing. Any other number is
 //! refused; only [`charge`](Limiter::charge) takes a larger one, as `MAX_COST`.
 //!
-//! **A limit of 0:** limiters that count in windows refuse everything. Exim's limiter refuses nothing and only
-//! measures. (In Exim itself every event is over that limit, so there it measures in a `warn`.) The other limiters
-//! accept no limit of 0.
+//! **A limit of 0:** limiters that count in windows, and token bucket, GCRA and leaky bucket, refuse everything, as
+//! [`Gcra::none()`](limit::gcra::Gcra::none) does. Exim's limiter refuses nothing and only measures. (In Exim itself
+//! every event is over that limit, so there it measures in a `warn`.) The other limiters accept no limit of 0.
 //!
 //! **Bad numbers never pass.** A number that is negative, infinite or NaN is refused where it
 //! enters. A [`BadNumber`] says what would be right; a [`ParseError`] also points at the word of the
@@ -148,7 +148,10 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 // On docs.rs each item says which features it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(not(feature = "rules"), allow(dead_code, reason = "much of it only a store of rules needs"))]
+#![cfg_attr(
+    not(feature = "rules"),
+    allow(dead_code, reason = "much of it only a store of rules needs")
+)]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_debug_implementations)]
 #![warn(clippy::disallowed_methods)] // clippy.toml says which, and why.
 

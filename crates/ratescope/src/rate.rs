@@ -82,6 +82,11 @@ impl Rate {
         Rate { count: count as f64, per: Span::hours(24) }
     }
 
+    /// Nothing in the same period.
+    pub(crate) const fn with_count_0(self) -> Self {
+        Rate { count: 0.0, per: self.per }
+    }
+
     /// Events in one period.
     pub const fn count(self) -> f64 {
         self.count

@@ -9,9 +9,11 @@ use crate::store::{Keyed, Secret};
 use crate::text::BadNumber;
 use crate::time::Time;
 use crate::waiting::{Blocked, Lines, NotAllowed, Waiting, until_in_line};
+use core::borrow::Borrow;
 use core::fmt;
 use core::future::ready;
 use core::hash::{BuildHasher, Hash};
+use core::marker::PhantomData;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -23,7 +25,7 @@ use std::sync::Arc;
 /// use ratescope::limit::gcra::Gcra;
 ///
 /// // Ten a second for each user, up to twenty at once. 100,000 users are remembered.
-/// let users = RateLimiter::keyed(Gcra::per_second(10).with_burst(20), 100_000);
+/// let users = RateLimiter::<String, _>::keyed(Gcra::per_second(10).with_burst(20), 100_000);
 /// let checked = users.check_key("ann");
 /// if !checked.is_allowed() {
 ///     println!("try again in {:?}", checked.retry_after());
@@ -31,20 +33,29 @@ use std::sync::Arc;
 /// assert_eq!(checked.remaining().floor(), 19.0);
 /// ```
 ///
-/// A key is anything that can be hashed. It is neither kept nor copied, and two keys are the same when they hash the
-/// same, as `String` and `str` do. [The store](crate::store) says which keys are evicted when there is no room.
+/// A key is of one type, `K`, or borrowed from it, as `str` from `String`, so that a number and its text, or an address
+/// with and without its port, are not taken for one another:
+///
+/// ```compile_fail
+/// # use ratescope::{RateLimiter, limit::gcra::Gcra};
+/// let users = RateLimiter::<String, _>::keyed(Gcra::per_second(10), 100_000);
+/// let checked = users.check_key(&7); // An error: a key here is a text.
+/// ```
+///
+/// It is neither kept nor copied. [The store](crate::store) says which keys are evicted when there is no room. Below is
+/// a store whose keys are of any type: [`states`](Self::states).
 ///
 /// Threads share it by reference, and a clone has the same states. For times from elsewhere, such as a log, ask the
 /// [states](Self::states), or set a [`FakeClock`](crate::clock::FakeClock).
-#[derive(Clone, Debug)]
-pub struct RateLimiter<L: Limiter, C = MonotonicClock, H = Secret> {
+pub struct RateLimiter<K: ?Sized, L: Limiter, C = MonotonicClock, H = Secret> {
     states: Keyed<L, H>,
     clock: C,
     lines: Arc<Lines>,
+    keys: PhantomData<fn(&K)>,
 }
 
 /// A [`RateLimiter`] for one key.
-pub type DirectRateLimiter<L, C = MonotonicClock> = RateLimiter<L, C, Direct>;
+pub type DirectRateLimiter<L, C = MonotonicClock> = RateLimiter<(), L, C, Direct>;
 
 /// The hash of a [`DirectRateLimiter`], which has one key.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +64,7 @@ pub struct Direct;
 /// The hash of the only key.
 const ONE: u64 = 0;
 
-impl<L: Limiter> RateLimiter<L, MonotonicClock, Direct>
+impl<L: Limiter> RateLimiter<(), L, MonotonicClock, Direct>
 where
     L::State: PartialEq,
 {
@@ -71,7 +82,7 @@ where
     }
 }
 
-impl<L: Limiter> RateLimiter<L>
+impl<K: ?Sized, L: Limiter> RateLimiter<K, L>
 where
     L::State: PartialEq,
 {
@@ -81,7 +92,7 @@ where
     }
 }
 
-impl<L: Limiter, C: Clock> RateLimiter<L, C, Direct>
+impl<L: Limiter, C: Clock> RateLimiter<(), L, C, Direct>
 where
     L::State: PartialEq,
 {
@@ -152,28 +163,37 @@ where
     }
 }
 
-impl<L: Limiter, C: Clock, H: BuildHasher> RateLimiter<L, C, H>
+impl<K: ?Sized, L: Limiter, C: Clock, H: BuildHasher> RateLimiter<K, L, C, H>
 where
     L::State: PartialEq,
 {
     /// Decides about an event of `key` of cost 1, and counts it.
     #[inline]
-    pub fn check_key<K: Hash + ?Sized>(&self, key: &K) -> Checked<'_, L, C, H> {
+    pub fn check_key<Q: Hash + ?Sized>(&self, key: &Q) -> Checked<'_, L, C, H>
+    where
+        K: Borrow<Q>,
+    {
         self.check_hash(self.states.hash(key), 1.0)
     }
 
     /// Decides about an event of `key` of any cost, such as a number of bytes (`bytes.len() as f64`), and counts it.
     #[inline]
-    pub fn check_key_n<K: Hash + ?Sized>(
+    pub fn check_key_n<Q: Hash + ?Sized>(
         &self,
-        key: &K,
+        key: &Q,
         cost: impl Into<f64>,
-    ) -> Checked<'_, L, C, H> {
+    ) -> Checked<'_, L, C, H>
+    where
+        K: Borrow<Q>,
+    {
         self.check_hash(self.states.hash(key), cost.into())
     }
 
     /// Answers as [`check_key`](Self::check_key) would. Nothing is counted, and the key does not count as used.
-    pub fn peek_key<K: Hash + ?Sized>(&self, key: &K) -> Checked<'_, L, C, H> {
+    pub fn peek_key<Q: Hash + ?Sized>(&self, key: &Q) -> Checked<'_, L, C, H>
+    where
+        K: Borrow<Q>,
+    {
         self.peek_hash(self.states.hash(key))
     }
 
@@ -181,17 +201,23 @@ where
     ///
     /// # Errors
     /// When the cost is negative or not a number. Nothing is counted then.
-    pub fn charge_key<K: Hash + ?Sized>(
+    pub fn charge_key<Q: Hash + ?Sized>(
         &self,
-        key: &K,
+        key: &Q,
         cost: impl Into<f64>,
-    ) -> Result<(), BadNumber> {
+    ) -> Result<(), BadNumber>
+    where
+        K: Borrow<Q>,
+    {
         let (now, cost) = (self.clock.now(), cost.into());
         self.states.charge(key, now, cost)
     }
 
     /// Forgets what was counted of `key`.
-    pub fn reset_key<K: Hash + ?Sized>(&self, key: &K) {
+    pub fn reset_key<Q: Hash + ?Sized>(&self, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
         self.states.reset(key);
     }
 
@@ -199,7 +225,10 @@ where
     ///
     /// # Errors
     /// When the limiter never allows an event of cost 1.
-    pub async fn until_key_ready<K: Hash + ?Sized>(&self, key: &K) -> Result<(), NotAllowed> {
+    pub async fn until_key_ready<Q: Hash + ?Sized>(&self, key: &Q) -> Result<(), NotAllowed>
+    where
+        K: Borrow<Q>,
+    {
         self.until(self.states.hash(key), Waiting::DEFAULT).await
     }
 
@@ -209,11 +238,14 @@ where
     /// When the event would have to wait for too long, or for ever. Nothing is counted then.
     #[doc(alias = "until_key_n_ready")]
     #[doc(alias = "until_key_ready_with_jitter")]
-    pub async fn until_key_ready_with<K: Hash + ?Sized>(
+    pub async fn until_key_ready_with<Q: Hash + ?Sized>(
         &self,
-        key: &K,
+        key: &Q,
         waiting: Waiting,
-    ) -> Result<(), NotAllowed> {
+    ) -> Result<(), NotAllowed>
+    where
+        K: Borrow<Q>,
+    {
         self.until(self.states.hash(key), waiting).await
     }
 
@@ -221,7 +253,10 @@ where
     ///
     /// # Errors
     /// As for [`until_key_ready`](Self::until_key_ready).
-    pub fn block_until_key_ready<K: Hash + ?Sized>(&self, key: &K) -> Result<(), NotAllowed> {
+    pub fn block_until_key_ready<Q: Hash + ?Sized>(&self, key: &Q) -> Result<(), NotAllowed>
+    where
+        K: Borrow<Q>,
+    {
         block_on(self.until(self.states.hash(key), Waiting::DEFAULT))
     }
 
@@ -229,17 +264,20 @@ where
     ///
     /// # Errors
     /// As for [`until_key_ready_with`](Self::until_key_ready_with).
-    pub fn block_until_key_ready_with<K: Hash + ?Sized>(
+    pub fn block_until_key_ready_with<Q: Hash + ?Sized>(
         &self,
-        key: &K,
+        key: &Q,
         waiting: Waiting,
-    ) -> Result<(), NotAllowed> {
+    ) -> Result<(), NotAllowed>
+    where
+        K: Borrow<Q>,
+    {
         block_on(self.until(self.states.hash(key), waiting))
     }
 }
 
 /// Limits that come with the events, such as those of customers: see [`per_key`](crate::limit::per_key).
-impl<L, C: Clock, H: BuildHasher> RateLimiter<PerKey<L>, C, H>
+impl<K: ?Sized, L, C: Clock, H: BuildHasher> RateLimiter<K, PerKey<L>, C, H>
 where
     L: Keeps<State: PartialEq> + Clone + PartialEq + fmt::Debug,
 {
@@ -248,44 +286,59 @@ where
     /// The numbers belong to the key: give the same ones with each event until they change.
     /// [`per_key`](crate::limit::per_key) says what events with numbers in turn can gain. Calls without numbers are
     /// decided by the usual limiter.
-    pub fn check_key_with<K: Hash + ?Sized>(
+    pub fn check_key_with<Q: Hash + ?Sized>(
         &self,
         own: impl Into<Arc<L>>,
-        key: &K,
-    ) -> Checked<'_, PerKey<L>, C, H> {
+        key: &Q,
+    ) -> Checked<'_, PerKey<L>, C, H>
+    where
+        K: Borrow<Q>,
+    {
         self.check_key_n_with(own, key, 1.0)
     }
 
     /// Decides by `own` about an event of `key` of any cost, and counts it.
-    pub fn check_key_n_with<K: Hash + ?Sized>(
+    pub fn check_key_n_with<Q: Hash + ?Sized>(
         &self,
         own: impl Into<Arc<L>>,
-        key: &K,
+        key: &Q,
         cost: impl Into<f64>,
-    ) -> Checked<'_, PerKey<L>, C, H> {
+    ) -> Checked<'_, PerKey<L>, C, H>
+    where
+        K: Borrow<Q>,
+    {
         let hash = self.states.hash(key);
         let now = self.clock.now();
         let cost = cost.into();
         let own = Box::new(self.limiter().with(own.into()));
         let outcome = self.states.hold(hash).check(&*own, now, cost);
         let is_counted = outcome.is_allowed();
-        Checked { of: self, own: Some(own), hash, now, cost, outcome, is_counted }
+        Checked {
+            states: &self.states,
+            clock: &self.clock,
+            own: Some(own),
+            hash,
+            now,
+            cost,
+            outcome,
+            is_counted,
+        }
     }
 }
 
-impl<L: Limiter, C, H> RateLimiter<L, C, H>
+impl<K: ?Sized, L: Limiter, C, H> RateLimiter<K, L, C, H>
 where
     L::State: PartialEq,
 {
     /// Limits each key of these states, by this clock.
     pub fn new(states: Keyed<L, H>, clock: C) -> Self {
-        RateLimiter { states, clock, lines: Arc::default() }
+        RateLimiter { states, clock, lines: Arc::default(), keys: PhantomData }
     }
 
     /// Replaces the clock, for example by the [`SystemClock`](crate::clock::SystemClock) or, in tests, a
     /// [`FakeClock`](crate::clock::FakeClock).
-    pub fn with_clock<D: Clock>(self, clock: D) -> RateLimiter<L, D, H> {
-        RateLimiter { states: self.states, clock, lines: self.lines }
+    pub fn with_clock<D: Clock>(self, clock: D) -> RateLimiter<K, L, D, H> {
+        RateLimiter { states: self.states, clock, lines: self.lines, keys: PhantomData }
     }
 
     /// The limiter.
@@ -304,7 +357,7 @@ where
     }
 }
 
-impl<L: Limiter, C: Clock, H> RateLimiter<L, C, H>
+impl<K: ?Sized, L: Limiter, C: Clock, H> RateLimiter<K, L, C, H>
 where
     L::State: PartialEq,
 {
@@ -313,14 +366,32 @@ where
         let now = self.clock.now();
         let outcome = self.states.hold(hash).check(self.limiter(), now, cost);
         let is_counted = outcome.is_allowed();
-        Checked { of: self, own: None, hash, now, cost, outcome, is_counted }
+        Checked {
+            states: &self.states,
+            clock: &self.clock,
+            own: None,
+            hash,
+            now,
+            cost,
+            outcome,
+            is_counted,
+        }
     }
 
     fn peek_hash(&self, hash: u64) -> Checked<'_, L, C, H> {
         let now = self.clock.now();
         let cost = 1.0;
         let outcome = self.limiter().peek(self.states.hold(hash).state(), now, cost);
-        Checked { of: self, own: None, hash, now, cost, outcome, is_counted: false }
+        Checked {
+            states: &self.states,
+            clock: &self.clock,
+            own: None,
+            hash,
+            now,
+            cost,
+            outcome,
+            is_counted: false,
+        }
     }
 
     async fn until(&self, hash: u64, waiting: Waiting) -> Result<(), NotAllowed> {
@@ -337,11 +408,31 @@ where
     }
 }
 
+/// The states are shared.
+impl<K: ?Sized, L: Limiter + Clone, C: Clone, H: Clone> Clone for RateLimiter<K, L, C, H> {
+    fn clone(&self) -> Self {
+        RateLimiter {
+            states: self.states.clone(),
+            clock: self.clock.clone(),
+            lines: Arc::clone(&self.lines),
+            keys: PhantomData,
+        }
+    }
+}
+
+impl<K: ?Sized, L: Limiter + fmt::Debug, C: fmt::Debug, H> fmt::Debug for RateLimiter<K, L, C, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("RateLimiter");
+        out.field("states", &self.states).field("clock", &self.clock).finish_non_exhaustive()
+    }
+}
+
 /// The outcome of an event, and more about its key, which is computed when it is asked for, and then includes events
 /// that were counted meanwhile.
 #[must_use = "an event may pass only if it was allowed"]
 pub struct Checked<'a, L: Limiter, C = MonotonicClock, H = Secret> {
-    of: &'a RateLimiter<L, C, H>,
+    states: &'a Keyed<L, H>,
+    clock: &'a C,
     /// The limiter that decided, if the event had numbers of its own.
     own: Option<Box<L>>,
     hash: u64,
@@ -369,7 +460,7 @@ where
     /// use ratescope::waiting::NotAllowed;
     /// use std::time::Duration;
     ///
-    /// fn call(limiter: &RateLimiter<Gcra>) -> Result<f64, NotAllowed> {
+    /// fn call(limiter: &RateLimiter<str, Gcra>) -> Result<f64, NotAllowed> {
     ///     let checked = limiter.check_key("ann").allowed()?;
     ///     Ok(checked.remaining())
     /// }
@@ -406,7 +497,7 @@ where
         if self.is_allowed() {
             return Some(Duration::ZERO);
         }
-        let held = self.of.states.hold(self.hash);
+        let held = self.states.hold(self.hash);
         let retry = self.limiter().retry_after(held.state(), self.now, self.cost);
         retry.wait().map(duration)
     }
@@ -414,16 +505,16 @@ where
     /// How much may still be counted: see [`Limiter::remaining`].
     #[doc(alias = "remaining_burst_capacity")]
     pub fn remaining(&self) -> f64 {
-        self.limiter().remaining(self.of.states.hold(self.hash).state(), self.now)
+        self.limiter().remaining(self.states.hold(self.hash).state(), self.now)
     }
 
     /// How long until the key is as good as new: see [`Limiter::reset_after`].
     pub fn reset_after(&self) -> Duration {
-        duration(self.limiter().reset_after(self.of.states.hold(self.hash).state(), self.now))
+        duration(self.limiter().reset_after(self.states.hold(self.hash).state(), self.now))
     }
 
     fn limiter(&self) -> &L {
-        self.own.as_deref().unwrap_or(self.of.limiter())
+        self.own.as_deref().unwrap_or(self.states.limiter())
     }
 }
 
@@ -434,9 +525,9 @@ where
     /// Takes back an event that was counted, such as a call that failed, as far as it certainly still counts. Returns
     /// whether the limiter can undo: see [`Limiter::undo`].
     pub fn undo(self) -> bool {
-        let states = &self.of.states;
-        let now = self.of.clock.now();
-        self.is_counted && states.hold(self.hash).undo(self.limiter(), self.now, now, self.cost)
+        let now = self.clock.now();
+        self.is_counted
+            && self.states.hold(self.hash).undo(self.limiter(), self.now, now, self.cost)
     }
 }
 

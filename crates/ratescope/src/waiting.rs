@@ -21,7 +21,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let clock = FakeClock::default(); // Without it: the clock of the process.
-//! let calls = RateLimiter::keyed(Gcra::per_second(1), 1000).with_clock(clock.clone());
+//! let calls = RateLimiter::<String, _>::keyed(Gcra::per_second(1), 1000).with_clock(clock.clone());
 //! let call = {
 //!     let calls = calls.clone();
 //!     move || {

@@ -225,7 +225,7 @@ impl ratescope::clock::Clock for Trace {
 /// `Keyed` with the clock that governor has here.
 pub(crate) fn rate_limiter(capacity: usize) -> Contestant {
     let keyed = Keyed::new(our_gcra(), capacity);
-    let limiter = ratescope::RateLimiter::new(keyed.clone(), Trace);
+    let limiter = ratescope::RateLimiter::<u64, _, _>::new(keyed.clone(), Trace);
     let name = format!("`RateLimiter`, `{}`", our_gcra());
     let passes = move |event: &Event| {
         NOW.set(event.now.as_micros().unsigned_abs() * 1000);
@@ -237,7 +237,7 @@ pub(crate) fn rate_limiter(capacity: usize) -> Contestant {
 /// A limit that comes with the event: a hundred different ones.
 pub(crate) fn own_limits(capacity: usize) -> Contestant {
     let keyed = Keyed::new(PerKey::new(our_gcra()), capacity);
-    let limiter = ratescope::RateLimiter::new(keyed.clone(), Trace);
+    let limiter = ratescope::RateLimiter::<u64, _, _>::new(keyed.clone(), Trace);
     let limits: Vec<Arc<Gcra>> = (1..=100).map(|count| Arc::new(Gcra::per_second(count))).collect();
     let passes = move |event: &Event| {
         NOW.set(event.now.as_micros().unsigned_abs() * 1000);

@@ -17,6 +17,8 @@
 //! * **First event, a long silence:** the bucket is empty, and never less than empty.
 //! * **Cost 0:** counts nothing.
 //! * **Cost above the size:** never passes.
+//! * **Nothing:** a rate of 0 with a size of 0 admits nothing. What is charged to it all the same drains by one event a
+//!   second, so that no formula divides by 0.
 //! * **Charged afterwards:** a cost that was not asked about may overfill the bucket. All of it is
 //!   owed: later events wait until it has drained, however long that takes. A bucket owes at most
 //!   9.2 · 10^12 events.
@@ -130,11 +132,22 @@ pub fn lowest_terms(rate: Rate) -> Result<[u64; 2], BadNumber> {
 
 impl Bucket {
     /// A bucket that drains at `rate` and holds `size` events; `what` names the size in an error.
+    /// A rate of 0 and a size of 0 belong together.
     pub(super) fn new(rate: Rate, what: &'static str, size: f64) -> Result<Self, BadNumber> {
+        if (rate.count(), size) == (0.0, 0.0) {
+            return Ok(Bucket::none(rate));
+        }
         let [per_micro, per_millionth] = lowest_terms(rate)?;
         let full = u128::from(limit(what, size, false)?) * u128::from(per_millionth);
         let per_event = per_millionth as f64 * 1e6;
         Ok(Bucket { rate, size, per_micro, per_millionth, per_event, full })
+    }
+
+    /// A bucket that admits nothing.
+    const fn none(rate: Rate) -> Self {
+        let rate = rate.with_count_0();
+        let per_millionth = 1;
+        Bucket { rate, size: 0.0, per_micro: 1, per_millionth, per_event: 1e6, full: 0 }
     }
 
     /// A bucket of this size that drains by `per_micro` parts in a microsecond, of which a millionth of an event fills
@@ -152,14 +165,13 @@ impl Bucket {
     }
 
     /// A bucket that drains at a `rate` of whole events in whole seconds, and holds as many.
-    ///
-    /// # Panics
-    /// When the rate is 0.
     pub(super) const fn of_whole(rate: Rate) -> Self {
+        if rate.count() == 0.0 {
+            return Bucket::none(rate);
+        }
         // In millionths and in microseconds both are a million times as large, which cancels.
         let count = rate.count() as u64;
         let seconds = rate.per().secs() as u64;
-        assert!(count > 0, "the count of a rate must be 1 or more");
         let divisor = gcd(count, seconds);
         let per_micro = count / divisor;
         let per_millionth = seconds / divisor;
@@ -168,12 +180,11 @@ impl Bucket {
             .of_size(count as u32)
     }
 
-    /// This bucket, holding `size` events.
-    ///
-    /// # Panics
-    /// When the size is 0.
+    /// This bucket, holding `size` events. With a size or a rate of 0 it admits nothing.
     pub(super) const fn of_size(self, size: u32) -> Self {
-        assert!(size > 0, "the burst or the queue must be 1 or more");
+        if size == 0 || self.rate.count() == 0.0 {
+            return Bucket::none(self.rate);
+        }
         let millionths = size as u128 * 1_000_000;
         Bucket { size: size as f64, full: millionths * self.per_millionth as u128, ..self }
     }
@@ -365,6 +376,9 @@ impl Bucket {
     /// The whole bucket at once, and what drains from then until the end of the window. A window of n
     /// microseconds has n instants, and so n - 1 gaps in which something drains.
     pub(super) fn max_admitted(&self, window: Span) -> f64 {
+        if self.full == 0 {
+            return 0.0;
+        }
         let gaps = window.micros_up().saturating_sub(1).max(0).unsigned_abs();
         self.events(self.full + u128::from(gaps) * u128::from(self.per_micro))
     }

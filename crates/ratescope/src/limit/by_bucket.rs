@@ -25,44 +25,46 @@ macro_rules! limit_by_bucket {
             )]
             /// ```
             ///
-            /// # Panics
-            /// When the count is 0; in a constant that is an error of the compiler. For a number that comes from
-            #[doc = concat!("outside there is [`", stringify!($limiter), "::new`], which returns an error.")]
+            /// A count of 0 admits [nothing](Self::none).
             pub const fn per_second(count: u32) -> Self {
                 $limiter(Bucket::of_whole(Rate::per_second(count)))
             }
 
             #[doc = concat!("`count` events in a minute, and a ", stringify!($size), " of as many.")]
-            ///
-            /// # Panics
-            /// When the count is 0.
             pub const fn per_minute(count: u32) -> Self {
                 $limiter(Bucket::of_whole(Rate::per_minute(count)))
             }
 
             #[doc = concat!("`count` events in an hour, and a ", stringify!($size), " of as many.")]
-            ///
-            /// # Panics
-            /// When the count is 0.
             pub const fn per_hour(count: u32) -> Self {
                 $limiter(Bucket::of_whole(Rate::per_hour(count)))
             }
 
             #[doc = concat!("`count` events in a day, and a ", stringify!($size), " of as many.")]
-            ///
-            /// # Panics
-            /// When the count is 0.
             pub const fn per_day(count: u32) -> Self {
                 $limiter(Bucket::of_whole(Rate::per_day(count)))
             }
 
             #[doc = concat!("The same rate with a ", stringify!($size), " of as many events.")]
-            ///
-            /// # Panics
-            #[doc = concat!("When the ", stringify!($size), " is 0.")]
+            /// With 0 it admits [nothing](Self::none).
             #[doc(alias = "allow_burst")]
             pub const fn $with(self, $size: u32) -> Self {
                 $limiter(self.0.of_size($size))
+            }
+
+            /// Admits nothing, as for a customer without a plan. Events of cost 0 pass, and the others never do.
+            ///
+            /// ```
+            #[doc = concat!("use ratescope::limit::", stringify!($module), "::", stringify!($limiter), ";")]
+            /// use ratescope::{Limiter, Retry, Time};
+            ///
+            #[doc = concat!("let nothing = ", stringify!($limiter), "::none();")]
+            /// assert!(!nothing.check(&mut nothing.initial(), Time::ZERO, 1.0).is_allowed());
+            /// assert_eq!(nothing.retry_after(&nothing.initial(), Time::ZERO, 1.0), Retry::Never);
+            #[doc = concat!("assert_eq!(\"", $name, " 0/1s\".parse(), Ok(ratescope::limit::any::AnyLimiter::from(nothing)));")]
+            /// ```
+            pub const fn none() -> Self {
+                $limiter::per_second(0)
             }
         }
 
@@ -141,7 +143,7 @@ macro_rules! limit_by_bucket {
             }
 
             fn quota(&self) -> Option<Rate> {
-                fill(self.0.size, self.0.rate)
+                if self.0.size == 0.0 { Some(self.0.rate) } else { fill(self.0.size, self.0.rate) }
             }
 
             fn delays(&self) -> bool {

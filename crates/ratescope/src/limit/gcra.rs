@@ -57,7 +57,7 @@ impl Gcra {
     /// Events at `rate`, and up to `burst` of them at once.
     ///
     /// # Errors
-    /// When the count of the rate or the burst is not from 0.001 to 10^12.
+    /// When the count of the rate or the burst is not from 0.001 to 10^12; both may be 0, which admits [nothing](Self::none).
     pub fn new(rate: Rate, burst: f64) -> Result<Self, BadNumber> {
         Bucket::new(rate, "the burst", burst).map(Gcra)
     }

@@ -68,7 +68,7 @@ impl LeakyBucket {
     /// Events come out at `rate`, and at most `queue` of them are held.
     ///
     /// # Errors
-    /// When the count of the rate or the queue is not from 0.001 to 10^12.
+    /// When the count of the rate or the queue is not from 0.001 to 10^12; both may be 0, which admits [nothing](Self::none).
     pub fn new(rate: Rate, queue: f64) -> Result<Self, BadNumber> {
         Bucket::new(rate, "the queue", queue).map(LeakyBucket)
     }

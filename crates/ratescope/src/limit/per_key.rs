@@ -5,7 +5,7 @@
 //! use ratescope::limit::gcra::Gcra;
 //! use ratescope::limit::per_key::PerKey;
 //!
-//! let users = RateLimiter::keyed(PerKey::new(Gcra::per_minute(5)), 100_000);
+//! let users = RateLimiter::<String, _>::keyed(PerKey::new(Gcra::per_minute(5)), 100_000);
 //! // The limit comes with the event. A state goes on when its limit changes.
 //! let large = Gcra::per_minute(100);
 //! assert!((0..5).all(|_| users.check_key("ann").is_allowed()));

@@ -57,7 +57,7 @@ impl TokenBucket {
     /// Tokens come back at `rate`, and at most `burst` of them are kept.
     ///
     /// # Errors
-    /// When the count of the rate or the burst is not from 0.001 to 10^12.
+    /// When the count of the rate or the burst is not from 0.001 to 10^12; both may be 0, which admits [nothing](Self::none).
     pub fn new(rate: Rate, burst: f64) -> Result<Self, BadNumber> {
         Bucket::new(rate, "the burst", burst).map(TokenBucket)
     }

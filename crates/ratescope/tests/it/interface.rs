@@ -179,7 +179,8 @@ fn what_has_a_text_form_is_that_text_in_json() {
 #[test]
 fn public_types_are_send_and_sync() {
     fn are<T: Send + Sync>() {}
-    are::<(RateLimiter<Gcra>, DirectRateLimiter<Gcra>, PerKey<Gcra>, Keyed<Gcra>, MemoryStore)>();
+    are::<(RateLimiter<str, Gcra>, DirectRateLimiter<Gcra>, PerKey<Gcra>, Keyed<Gcra>, MemoryStore)>(
+    );
     are::<(Checked<'static, Gcra>, AnyLimiter, AnyState, Kept, Outcome, Retry, Quota)>();
     are::<(Decisions, Numbers, Keyed<AnyLimiter>)>();
     are::<(Policy, Limit, Per, KeySecret, Event<'static>, Rate, Span, Time, ParseError, BadNumber)>(

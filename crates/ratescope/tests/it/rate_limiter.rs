@@ -6,9 +6,10 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::gcra::Gcra;
 use ratescope::limit::leaky_bucket::LeakyBucket;
 use ratescope::limit::per_key::PerKey;
+use ratescope::limit::token_bucket::TokenBucket;
 use ratescope::rules::{Fault, MemoryStore};
 use ratescope::waiting::{NotAllowed, Waiting};
-use ratescope::{DirectRateLimiter, Event, Policy, RateLimiter, Span, Time};
+use ratescope::{DirectRateLimiter, Event, Limiter, Policy, RateLimiter, Span, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Wake, Waker};
@@ -61,10 +62,10 @@ fn costs() {
 #[test]
 fn many_keys() {
     let clock = FakeClock::default();
-    let users = RateLimiter::keyed(Gcra::per_minute(6), 100).with_clock(clock.clone());
+    let users = RateLimiter::<str, _>::keyed(Gcra::per_minute(6), 100).with_clock(clock.clone());
     assert!(users.check_key_n("ann", 6).is_allowed());
     assert!(!users.check_key(&"ann".to_owned()).is_allowed(), "a String is the key of its str");
-    assert!(users.check_key(&7u8).is_allowed() && users.check_key(&("ann", 1)).is_allowed());
+    assert!(users.check_key("bob").is_allowed() && users.check_key(&"eve".to_owned()).is_allowed());
     assert_eq!(users.peek_key("ann").retry_after(), Some(10 * SECOND));
     users.charge_key("bob", 7).unwrap();
     assert_eq!(users.check_key("bob").retry_after(), Some(20 * SECOND));
@@ -184,22 +185,43 @@ fn any_limiter_will_do() {
         ("fixed-window 0/1s", 0),
     ] {
         let limiter: AnyLimiter = text.parse().unwrap();
-        let keyed = RateLimiter::keyed(limiter, 10).with_clock(FakeClock::default());
+        let keyed = RateLimiter::<u32, _>::keyed(limiter, 10).with_clock(FakeClock::default());
         let passed = (0..9).filter(|_| keyed.check_key(&1).is_allowed()).count();
         assert_eq!(passed, passes, "{text}");
     }
 }
 
+/// A number from elsewhere may be 0, and a customer may have nothing.
 #[test]
-#[should_panic(expected = "the count of a rate must be 1 or more")]
-fn a_rate_of_none() {
-    let _ = Gcra::per_second(0);
-}
-
-#[test]
-#[should_panic(expected = "the burst or the queue must be 1 or more")]
-fn a_burst_of_none() {
-    let _ = Gcra::per_second(1).with_burst(0);
+fn a_limit_of_nothing() {
+    let gcra = [Gcra::none(), Gcra::per_minute(0), Gcra::per_second(9).with_burst(0)];
+    let gcra = gcra.into_iter().chain([Gcra::none().with_burst(9)]).map(AnyLimiter::from);
+    let others = [TokenBucket::per_day(0).into(), LeakyBucket::per_hour(0).into()];
+    let read = ["0/1m", "gcra 0/1m", "gcra 0/1m burst 0", "sliding-log 0/1h"];
+    let read = read.map(|text| text.parse::<AnyLimiter>().unwrap());
+    for limiter in gcra.chain(others).chain(read) {
+        assert_eq!(limiter.to_string().parse(), Ok(limiter.clone()));
+        assert_eq!(Limiter::max_admitted(&limiter, Span::hours(9), 1.0), 0.0, "{limiter}");
+        assert_eq!(limiter.quota().map(|quota| quota.count()), Some(0.0), "{limiter}");
+        let clock = FakeClock::default();
+        let keyed = RateLimiter::<u32, _>::keyed(limiter.clone(), 10).with_clock(clock.clone());
+        for _ in 0..3 {
+            let checked = keyed.check_key(&1);
+            assert!(!checked.is_allowed(), "{limiter}");
+            assert_eq!((checked.retry_after(), checked.remaining()), (None, 0.0), "{limiter}");
+            assert_eq!(keyed.block_until_key_ready(&1), Err(NotAllowed::Never), "{limiter}");
+            clock.advance(Duration::from_secs(1_000_000));
+        }
+        assert!(keyed.states().is_empty(), "{limiter}");
+        keyed.charge_key(&1, 5).unwrap();
+        assert!(!keyed.check_key(&1).is_allowed() && keyed.check_key_n(&2, 0).is_allowed());
+    }
+    // What was counted before counts on.
+    let users = RateLimiter::<str, _>::keyed(PerKey::new(Gcra::per_hour(2)), 10)
+        .with_clock(FakeClock::default());
+    assert!(users.check_key("ann").is_allowed());
+    assert!(!users.check_key_with(Gcra::none(), "ann").is_allowed());
+    assert_eq!([0; 2].map(|_| users.check_key("ann").is_allowed()), [true, false]);
 }
 
 #[test]
@@ -209,9 +231,9 @@ fn threads_and_tasks() {
     }
     fn sent<T: Send>(_: T) {}
     let calls = shared(RateLimiter::direct(Gcra::per_second(1)));
-    let keyed = shared(RateLimiter::keyed(Gcra::per_second(1), 10));
+    let keyed = shared(RateLimiter::<u32, _>::keyed(Gcra::per_second(1), 10));
     sent(calls.until_ready());
-    sent(keyed.until_key_ready("ann"));
+    sent(keyed.until_key_ready(&7));
     sent(calls.check());
 }
 
@@ -220,7 +242,7 @@ fn threads_and_tasks() {
 fn a_limit_of_a_users_own() {
     let clock = FakeClock::default();
     let users = PerKey::new(Gcra::per_minute(6));
-    let users = RateLimiter::keyed(users, 100).with_clock(clock.clone());
+    let users = RateLimiter::<str, _>::keyed(users, 100).with_clock(clock.clone());
     let [small, large] = [1, 60].map(Gcra::per_minute);
     // The default, and one of ann's own.
     assert!(users.check_key_n("bob", 6).is_allowed() && !users.check_key("bob").is_allowed());
@@ -245,7 +267,7 @@ fn a_limit_of_a_users_own() {
 /// Any number of limits: those of a hundred thousand users are more than are shared.
 #[test]
 fn as_many_limits_as_users() {
-    let users = RateLimiter::keyed(PerKey::new(Gcra::per_hour(1)), 2000);
+    let users = RateLimiter::<u32, _>::keyed(PerKey::new(Gcra::per_hour(1)), 2000);
     let users = users.with_clock(FakeClock::default());
     for round in 0..2 {
         for user in 1..=1000u32 {
@@ -261,7 +283,7 @@ fn as_many_limits_as_users() {
 #[test]
 fn a_limit_of_another_shape() {
     let limit = |text: &str| text.parse::<AnyLimiter>().unwrap();
-    let users = RateLimiter::keyed(PerKey::new(limit("gcra 1/1h")), 10);
+    let users = RateLimiter::<str, _>::keyed(PerKey::new(limit("gcra 1/1h")), 10);
     let users = users.with_clock(FakeClock::default());
     let log = Arc::new(limit("sliding-log 3/1h"));
     assert!(users.check_key("ann").is_allowed() && !users.check_key("ann").is_allowed());
@@ -279,14 +301,14 @@ fn a_limit_of_another_shape() {
 /// A key that its own limiter refuses is not evicted, though the default would never allow so much.
 #[test]
 fn a_refused_key_with_a_limit_of_its_own_is_protected() {
-    let users = RateLimiter::keyed(PerKey::new(Gcra::per_hour(1)), 7);
+    let users = RateLimiter::<u32, _>::keyed(PerKey::new(Gcra::per_hour(1)), 7);
     let users = users.with_clock(FakeClock::default());
     let large = Gcra::per_hour(100);
-    assert!(users.check_key_n_with(large, "ann", 90).is_allowed());
-    assert!(!users.check_key_n_with(large, "ann", 20).is_allowed());
+    assert!(users.check_key_n_with(large, &1000, 90).is_allowed());
+    assert!(!users.check_key_n_with(large, &1000, 20).is_allowed());
     (0..100).for_each(|key| _ = users.check_key(&key));
-    assert!(!users.check_key_n_with(large, "ann", 11).is_allowed());
-    assert!(users.check_key_n_with(large, "ann", 10).is_allowed());
+    assert!(!users.check_key_n_with(large, &1000, 11).is_allowed());
+    assert!(users.check_key_n_with(large, &1000, 10).is_allowed());
 }
 
 /// An event that waits in a queue may pass.

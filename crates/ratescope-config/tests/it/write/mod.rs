@@ -81,6 +81,8 @@ fn what_cannot_be_said_is_an_error() {
         nginx | haproxy 10/1m per ip | it has a bucket only
         nginx | gcra 100/1h burst 5 | this is 1.666667 a minute
         nginx | gcra 10/1s burst 2.5 | its burst is a whole number
+        nginx | gcra 0/1s | it admits nothing
+        traefik | token-bucket 0/1s per ip | it admits nothing
         nginx | nginx 10/1s per x_key | x_key is no field of a request
         haproxy | token-bucket 10/1s | it counts in windows of its own
         haproxy | haproxy 10/1s per user | it knows no users

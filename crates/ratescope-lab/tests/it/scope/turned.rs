@@ -186,14 +186,14 @@ fn exims_limiter_with_its_words_is_the_settings_own() {
     assert_eq!([settings.get("limit"), settings.get("mode")], ["7", "strict"]);
     for (name, value, problem) in [
         ("limiter", "tokn-bucket", "not a limiter"),
-        ("limiter", "gcra & gcra 0/1s", "the count of a rate cannot be 0"),
+        ("limiter", "gcra & nginx 0/1s", "the count of a rate cannot be 0"),
         ("limiter", "gcra burst", "a value is missing after burst; write one, or leave burst out"),
     ] {
         let error = settings.set(name, value).unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");
     }
     // A limit that the limiter can't have is refused, and the one before stays.
-    settings.set("limiter", "token-bucket").unwrap();
+    settings.set("limiter", "nginx").unwrap();
     assert!(settings.set("limit", "0").is_err());
     assert_eq!(settings.get("limit"), "7");
 }

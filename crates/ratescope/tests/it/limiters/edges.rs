@@ -92,10 +92,11 @@ fn a_cost_of_zero_counts_nothing() {
     }
 }
 
-/// A window of nothing refuses everything but a question.
+/// A window or a bucket of nothing refuses everything but a question.
 #[test]
 fn a_limit_of_zero_refuses_everything() {
-    for kind in ["fixed-window", "sliding-window", "sliding-counter", "sliding-log"] {
+    let windows = ["fixed-window", "sliding-window", "sliding-counter", "sliding-log"];
+    for kind in windows.into_iter().chain(["gcra", "token-bucket", "leaky-bucket"]) {
         let limiter = limiter(&format!("{kind} 0/1m"));
         let mut state = limiter.initial();
         assert!(!limiter.check(&mut state, Time::ZERO, 1e-6).is_allowed());

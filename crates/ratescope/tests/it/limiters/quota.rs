@@ -74,7 +74,8 @@ proptest! {
         if matches!(case.limiter, AnyLimiter::Earrrl(_)) {
             prop_assert_eq!(at_once as u64, limit.min(1000), "{} of {}", case.limiter, quota);
         }
-        let policy: Policy = case.limiter.to_string().parse().unwrap();
+        // A limit that never lets an event of cost 1 pass is no policy.
+        let Ok(policy) = case.limiter.to_string().parse::<Policy>() else { return Ok(()) };
         let store = MemoryStore::new(policy, 100);
         for (time, cost) in case.events(&steps) {
             let event = Event { time, cost, fields: &NOBODY };

@@ -214,7 +214,7 @@ proptest! {
         let own = texts.map(|text| numbers(&store, text));
         let limiters = texts.map(|text| text.parse::<AnyLimiter>().unwrap());
         let keyed = Keyed::new(PerKey::new(limiters[0].clone()), 10);
-        let users = ratescope::RateLimiter::new(keyed, ratescope::clock::FakeClock::default());
+        let users = ratescope::RateLimiter::<str, _, _>::new(keyed, ratescope::clock::FakeClock::default());
         let mut now = 0;
         for (later, which, cost) in events {
             now += later;

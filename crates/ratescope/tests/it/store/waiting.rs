@@ -50,7 +50,7 @@ type Wait<'a> = Spawn<Pin<Box<dyn Future<Output = Result<(), NotAllowed>> + Send
 /// who was not woken.
 fn run(keyed: &Keyed<AnyLimiter>, callers: Vec<Caller>) -> Vec<(Time, Caller)> {
     let alarms = Arc::new(Alarms::default());
-    let limiter = RateLimiter::new(keyed.clone(), Arc::clone(&alarms));
+    let limiter = RateLimiter::<u8, _, _>::new(keyed.clone(), Arc::clone(&alarms));
     let wait = |caller: &Caller| -> Wait<'_> {
         let (key, waiting) = (caller.key, Waiting::DEFAULT.cost(caller.cost));
         let limiter = &limiter;
@@ -181,7 +181,7 @@ fn nothing_is_counted_before_an_event_passes() {
         let (keyed, clock) = (Keyed::new(limiter(text), 10), FakeClock::default());
         let _ = keyed.check("a", Time::ZERO, 1.0);
         let before = keyed.state("a");
-        let calls = RateLimiter::new(keyed.clone(), clock);
+        let calls = RateLimiter::<str, _, _>::new(keyed.clone(), clock);
         let soon = Waiting::DEFAULT.at_most(Duration::from_micros(1));
         let mut late = spawn(calls.until_key_ready_with("a", soon));
         assert!(matches!(assert_ready!(late.poll()), Err(NotAllowed::TooLong(_))), "{text}");
@@ -198,7 +198,8 @@ fn nothing_is_counted_before_an_event_passes() {
 
 #[test]
 fn what_costs_too_much_never_passes() {
-    let calls = RateLimiter::keyed(limiter("gcra 3/1s"), 10).with_clock(FakeClock::default());
+    let calls =
+        RateLimiter::<str, _>::keyed(limiter("gcra 3/1s"), 10).with_clock(FakeClock::default());
     for (cost, gave_up) in
         [(3.0, None), (3.5, Some(NotAllowed::Never)), (f64::NAN, Some(NotAllowed::Never))]
     {
@@ -221,7 +222,7 @@ fn jitter_spreads_waits_within_the_longest() {
     let mut waits = BTreeSet::new();
     for _ in 0..64 {
         let alarms = Arc::new(Alarms::default());
-        let calls = RateLimiter::new(full(), Arc::clone(&alarms));
+        let calls = RateLimiter::<str, _, _>::new(full(), Arc::clone(&alarms));
         let mut task = spawn(calls.until_key_ready_with("a", waiting));
         assert_pending!(task.poll());
         let alarm = *alarms.1.lock().unwrap().first().unwrap();
@@ -269,7 +270,7 @@ fn nobody_waits_until_the_clock_has_caught_up() {
         let late = micros(86_400_000_000);
         while keyed.check("a", late, 1.0).is_allowed() {}
         let longest = Span::seconds(1).max(keyed.retry_after("a", late, 1.0).wait().unwrap());
-        let calls = RateLimiter::new(keyed.clone(), clock.clone());
+        let calls = RateLimiter::<str, _, _>::new(keyed.clone(), clock.clone());
         let mut task = spawn(calls.until_key_ready("a"));
         while task.poll().is_pending() {
             clock.advance(Duration::from_millis(10));
@@ -286,7 +287,7 @@ fn nobody_is_turned_away_until_the_clock_has_caught_up() {
             (Keyed::new(limiter("leaky-bucket 2/1s queue 2"), 10), FakeClock::default());
         (0..events).for_each(|_| _ = keyed.check("a", micros(86_400_000_000), 1.0));
         let soon = Waiting::DEFAULT.at_most(Duration::from_micros(1));
-        let calls = RateLimiter::new(keyed, clock.clone());
+        let calls = RateLimiter::<str, _, _>::new(keyed, clock.clone());
         while !matches!(spawn(calls.until_key_ready_with("a", soon)).poll(), Poll::Ready(Ok(()))) {
             clock.advance(Duration::from_millis(10));
             assert!(clock.now() <= micros(1_000_000), "{events} events");
@@ -360,7 +361,7 @@ fn a_refusal_says_when_to_come_back() {
 #[test]
 fn whoever_came_first_passes_first() {
     let clock = FakeClock::default();
-    let calls = RateLimiter::keyed(limiter("gcra 10/1s"), 10).with_clock(clock.clone());
+    let calls = RateLimiter::<str, _>::keyed(limiter("gcra 10/1s"), 10).with_clock(clock.clone());
     let _ = calls.check_key_n("a", 10.0);
     let mut costly = spawn(calls.until_key_ready_with("a", Waiting::DEFAULT.cost(10.0)));
     assert_pending!(costly.poll());
