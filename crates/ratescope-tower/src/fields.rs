@@ -60,7 +60,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Once, OnceLock};
 
 /// The value of a field that no source gives.
-const UNKNOWN: &str = "unknown";
+pub(super) const UNKNOWN: &str = "unknown";
 
 /// The head of a request.
 #[derive(Clone, Copy, Debug)]
@@ -311,6 +311,12 @@ impl fmt::Display for MissingSources {
 impl core::error::Error for MissingSources {}
 
 impl FieldSource {
+    pub(super) fn of_extension<T: Send + Sync + 'static>(
+        text: impl for<'a> Fn(&'a T) -> &'a str + Send + Sync + 'static,
+    ) -> Self {
+        FieldSource::Extension(Arc::new(move |head| Some(text(head.extensions.get::<T>()?).into())))
+    }
+
     /// True if a request may be refused because it lacks the field.
     fn may_fail(&self) -> bool {
         matches!(self, FieldSource::Demand(_) | FieldSource::UndoubtedPath)
@@ -468,6 +474,12 @@ impl<'a> RequestFields<'a> {
 }
 
 impl RequestFields<'_> {
+    /// True if the server did not say who is connected.
+    #[inline(always)]
+    pub(super) fn is_peerless(&self) -> bool {
+        self.by_ip && self.ip.as_bytes() == UNKNOWN.as_bytes()
+    }
+
     /// The first failure among the sources at these indices that were asked, with its field.
     pub(super) fn failure(&self, places: &[usize]) -> Option<(&str, &Unidentified)> {
         places.iter().find_map(|&place| {

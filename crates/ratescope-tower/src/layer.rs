@@ -2,7 +2,7 @@
 
 use super::bodies::{Charged, Uncharged};
 use super::decide::Shared;
-use super::fields::{FieldSource, Find, Head, KnownValues, MissingSources, Sources};
+use super::fields::{FieldSource, Head, KnownValues, MissingSources, Sources};
 use super::headers::Headers;
 use super::outages::Outages;
 use super::own::{FindLimiter, unknown_limits};
@@ -201,7 +201,7 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     }
 
     /// This layer after a change of its settings.
-    fn with(self, change: impl FnOnce(&mut LayerSettings)) -> Self {
+    pub(super) fn with(self, change: impl FnOnce(&mut LayerSettings)) -> Self {
         let Shared { store, answer, clock, settings, .. } = &*self.shared;
         let mut settings = settings.clone();
         change(&mut settings);
@@ -243,8 +243,8 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
         self.source("path", FieldSource::UndoubtedPath)
     }
 
-    /// Refuses requests that a rule would count by a field without a source, with status 500, in place of counting all of
-    /// them [together](super::fields#missing-sources). It is for a layer whose rules are not known when it is made.
+    /// Refuses requests that a rule would count by a field without a source, or by the address of a peer that the server
+    /// does not tell, with status 500, in place of counting all of them [together](super::fields#missing-sources). It is for a layer whose rules are not known when it is made.
     pub fn refuse_missing_sources(self) -> Self {
         self.with(|settings| settings.sources.refuse_missing = true)
     }
@@ -265,8 +265,7 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
         field: &str,
         text: impl for<'a> Fn(&'a T) -> &'a str + Send + Sync + 'static,
     ) -> Self {
-        let find: Find = Arc::new(move |head| Some(text(head.extensions.get::<T>()?).into()));
-        self.source(field, FieldSource::Extension(find))
+        self.source(field, FieldSource::of_extension(text))
     }
 
     /// Takes a field from a header. Any client can send any header, so use one that the service checks, such as an API

@@ -21,6 +21,10 @@
 #![doc = include_str!("chapter.md")]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_debug_implementations)]
 
+#[cfg(feature = "actix")]
+pub mod actix;
+#[cfg(feature = "axum")]
+mod axum;
 mod bodies;
 mod decide;
 mod draft;

@@ -64,30 +64,25 @@
 //! * Memory is bounded: [`HOSTS`] keys of each limit, and the pauses of [`HOSTS`] hosts.
 //!
 //! # With reqwest
-//! The client of reqwest is a service, too, with request and response types of its own. They convert from and to those
-//! of `http`, here for reqwest 0.13 and with the feature `util` of tower:
+//! By the feature `reqwest`, a [`Pace`] is a middleware of the crate `reqwest-middleware`:
 //!
-//! ```text
-//! let client = reqwest::Client::new();
-//! let inner = client.clone();
-//! let inner = tower::service_fn(move |request: http::Request<reqwest::Body>| {
-//!     let client = inner.clone();
-//!     async move {
-//!         let response = client.execute(request.try_into()?).await?;
-//!         Ok::<_, reqwest::Error>(http::Response::from(response))
-//!     }
-//! });
-//! let mut paced = Pace::new("gcra 5/1s burst 10")?.layer(inner);
+//! ```
+//! use ratescope_tower::outgoing::Pace;
+//! use reqwest_middleware::ClientBuilder;
 //!
-//! let request = client.post("https://api.example.com/items").json(&item).build()?;
-//! let response = reqwest::Response::from(paced.call(request.try_into()?).await?);
-//! let items: Vec<Item> = response.json().await?;
+//! let pace = Pace::new("gcra 5/1s burst 10")?;
+//! let client = ClientBuilder::new(reqwest::Client::new()).with(pace).build();
+//! // As with the client itself: client.get("https://api.example.com/items").send().await?
+//! # let _ = client;
+//! # Ok::<(), ratescope::ParseError>(())
 //! ```
 //!
-//! A timeout of reqwest begins after the wait. Redirects that reqwest follows are not counted. The response no longer
-//! has its URL.
+//! A call that gives up fails with a [`CallError`] within the middleware's error. A timeout of reqwest begins after the
+//! wait. Redirects that reqwest follows are not counted. For retries, put the middleware that retries before this one.
 
 mod pause;
+#[cfg(feature = "reqwest")]
+mod reqwest;
 mod service;
 
 pub use service::{CallError, Paced};

@@ -36,7 +36,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimit<S, A, C> {
     /// handlers find there.
     ///
     /// `examples/hyper.rs` is a server of plain hyper. Where a framework has types of its own, make the head of a request
-    /// from them, as `examples/actix.rs` does:
+    /// from them; for actix-web the feature `actix` does:
     ///
     /// ```
     /// use http::{Request, Response};

@@ -2,7 +2,7 @@
 //! constant headers of each limit, and which limits may delay a request.
 
 use super::draft;
-use super::fields::RequestFields;
+use super::fields::{RequestFields, UNKNOWN};
 use super::headers::{OfLimit, up, waiting};
 use super::layer::LayerSettings;
 use super::meters::RuleMeters;
@@ -37,6 +37,8 @@ pub(super) struct Prepared {
     demanding: Vec<usize>,
     /// The fields without a source, each with the refusal of requests that would be counted by it.
     missing: Vec<(String, Unidentified)>,
+    /// The fields that may be the client's address, with the same refusal, if a client without one is refused.
+    by_peer: Vec<(String, Unidentified)>,
     keyless: Vec<Keyless>,
 }
 
@@ -85,12 +87,13 @@ impl Prepared {
         let fields: Vec<String> = rules.fields().into_iter().map(str::to_owned).collect();
         let by_ip = fields.iter().any(|field| settings.sources.may_be_ip(field));
         let demanding = settings.sources.demanding(&rules.fields_of(|rule| !rule.is_shadow()));
-        let missing = if settings.sources.refuse_missing {
-            settings.sources.missing(rules).collect()
-        } else {
-            Vec::new()
-        };
         let refusal = |field: &str| (field.to_owned(), Unidentified::without_source(field));
+        let (mut missing, mut by_peer) = (Vec::new(), Vec::new());
+        if settings.sources.refuse_missing {
+            missing.extend(settings.sources.missing(rules).map(refusal));
+            let may_be_ip = |field: &&str| settings.sources.may_be_ip(field);
+            by_peer.extend(rules.fields().into_iter().filter(may_be_ip).map(refusal));
+        }
         Prepared {
             meters,
             limits,
@@ -98,7 +101,8 @@ impl Prepared {
             fields,
             by_ip,
             demanding,
-            missing: missing.into_iter().map(refusal).collect(),
+            missing,
+            by_peer,
             keyless: keyless(rules),
             rules: Arc::clone(rules),
         }
@@ -111,7 +115,8 @@ impl Prepared {
         &'f self,
         fields: &'f RequestFields<'_>,
     ) -> Option<(&'f str, &'f Unidentified)> {
-        let needs_none = self.demanding.is_empty() && self.missing.is_empty();
+        let is_peerless = !self.by_peer.is_empty() && fields.is_peerless();
+        let needs_none = self.demanding.is_empty() && self.missing.is_empty() && !is_peerless;
         if needs_none { None } else { self.demand(fields) }
     }
 
@@ -120,10 +125,16 @@ impl Prepared {
         for ask in asked.iter().filter(|ask| !ask.is_shadow) {
             let planned = self.rules.plan().get(ask.at);
             for field in planned.into_iter().flat_map(|planned| planned.limit.per.fields()) {
-                if let Some((field, why)) = self.missing.iter().find(|(known, _)| known == field) {
+                let is_it = |(known, _): &&(String, Unidentified)| known == field;
+                if let Some((field, why)) = self.missing.iter().find(is_it) {
                     return Some((field, why));
                 }
-                fields.value(field);
+                let value = fields.value(field);
+                if value == Some(UNKNOWN)
+                    && let Some((field, why)) = self.by_peer.iter().find(is_it)
+                {
+                    return Some((field, why));
+                }
             }
         }
         fields.failure(&self.demanding)

@@ -6,7 +6,7 @@ use core::future::{Future, poll_fn, ready};
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
 use http::header::HOST;
-use http::{Method, Request, Response, Uri};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use ratescope::clock::Clock;
 use ratescope::event::{Event, Fields};
 use ratescope::outcome::Retry;
@@ -79,12 +79,12 @@ where
     }
 
     fn call(&mut self, request: Request<Q>) -> Self::Future {
-        let call = Called::new(&request);
+        let call = Called::new(request.method(), request.uri(), request.headers());
         let pace = self.pace.clone();
         let is_free = !pace.limits.store.is_waited_for(&call);
         if is_free && pace.attempt_now(&call).is_some_and(|attempt| attempt.is_ok()) {
             let response = self.inner.call(request);
-            return Box::pin(async move { pace.heed(&call, response.await) });
+            return Box::pin(async move { pace.heeded(&call, response.await) });
         }
         // The clone replaces the ready client, which is dropped with whatever it holds.
         self.inner = self.inner.clone();
@@ -95,7 +95,7 @@ where
             let response = inner.call(request);
             // The clone may hold something, and is not needed while the response is made.
             drop(inner);
-            pace.heed(&call, response.await)
+            pace.heeded(&call, response.await)
         })
     }
 }
@@ -127,7 +127,7 @@ impl<C: Clock> Pace<C> {
     }
 
     /// Waits until the call is allowed, and counts it.
-    async fn until_allowed(&self, call: &Called) -> Result<(), NotAllowed> {
+    pub(super) async fn until_allowed(&self, call: &Called) -> Result<(), NotAllowed> {
         let Pace { limits, waiting, clock, .. } = self;
         let (clock, waiting) = (&**clock, *waiting);
         let begin = clock.now();
@@ -149,41 +149,43 @@ impl<C: Clock> Pace<C> {
     }
 
     /// Begins the pause that a response asks for, and returns the response.
-    fn heed<B, E>(
+    fn heeded<B, E>(
         &self,
         call: &Called,
         response: Result<Response<B>, E>,
     ) -> Result<Response<B>, CallError<E>> {
         let response = response.map_err(CallError::Call)?;
+        self.heed(call, response.status(), response.headers());
+        Ok(response)
+    }
+
+    /// Begins the pause that the head of a response asks for.
+    pub(super) fn heed(&self, call: &Called, status: StatusCode, headers: &HeaderMap) {
         let now = self.clock.now();
-        if let Some(pause) = pause::asked_for(response.status(), response.headers(), now) {
+        if let Some(pause) = pause::asked_for(status, headers, now) {
             let seconds = pause.min(self.longest_pause).secs();
             // A pause is neither negative nor NaN, so it is counted.
             let _ = self.limits.pauses.charge(&call.host, now, seconds);
         }
-        Ok(response)
     }
 }
 
 /// The fields of a call.
-struct Called {
+pub(super) struct Called {
     host: String,
     method: Method,
     uri: Uri,
 }
 
 impl Called {
-    fn new<Q>(request: &Request<Q>) -> Self {
-        let host = match request.uri().authority() {
+    pub(super) fn new(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
+        let host = match uri.authority() {
             // Without the user's name and password.
             Some(authority) => authority.as_str().rsplit('@').next(),
-            None => request.headers().get(HOST).and_then(|host| host.to_str().ok()),
+            None => headers.get(HOST).and_then(|host| host.to_str().ok()),
         };
-        Called {
-            host: host.unwrap_or("").to_ascii_lowercase(),
-            method: request.method().clone(),
-            uri: request.uri().clone(),
-        }
+        let host = host.unwrap_or("").to_ascii_lowercase();
+        Called { host, method: method.clone(), uri: uri.clone() }
     }
 }
 

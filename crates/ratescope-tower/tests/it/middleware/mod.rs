@@ -1,6 +1,7 @@
 //! The layer, as a service and its clients meet it, with a clock and stores of the tests' own.
 
 mod answers;
+mod axum;
 mod bodies;
 mod cancelling;
 mod contract;

@@ -143,13 +143,10 @@ async fn a_server_of_plain_hyper() {
 
 #[actix_web::test]
 async fn an_application_of_actix_web() {
-    use actix_web::{App, middleware::from_fn, test, web};
+    use actix_web::{App, test, web};
     let clock = FakeClock::default();
     let limit = actix_example::limit(clock.clone()).unwrap();
-    let app = App::new()
-        .app_data(web::ThinData(limit))
-        .wrap(from_fn(actix_example::limited::<FakeClock, _>))
-        .route("/{path:.*}", web::get().to(actix_example::hello));
+    let app = App::new().wrap(limit).route("/{path:.*}", web::get().to(actix_example::hello));
     let app = test::init_service(app).await;
     let get = async |ip: &str| {
         let request = test::TestRequest::get().uri("/greeting");
