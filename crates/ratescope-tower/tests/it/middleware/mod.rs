@@ -17,6 +17,7 @@ mod outgoing;
 mod own;
 mod parts;
 mod reports;
+mod reqwest;
 mod reservations;
 mod unidentified;
 mod waiting;
