@@ -66,6 +66,71 @@ fn the_table_is_what_is_measured() {
     );
 }
 
+/// What a program builds is counted; how long that takes is only the same in both papers.
+#[test]
+fn the_crates_are_counted() {
+    let papers = read("BENCHMARKS.md");
+    let (_, table) = papers.split_once("| | crates | to build, of the first |").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    let rows: Vec<Vec<&str>> =
+        table.lines().skip(2).map(|row| row.split('|').map(str::trim).collect()).collect();
+    let ours =
+        [vec!["ratescope"], vec!["ratescope", "--features", "rules"], vec!["ratescope-tower"]];
+    for (row, package) in rows.iter().zip(ours) {
+        let tree = std::process::Command::new(env!("CARGO"))
+            .args([
+                "tree",
+                "--offline",
+                "--locked",
+                "-e",
+                "normal",
+                "--prefix",
+                "none",
+                "--no-dedupe",
+            ])
+            .arg("--package")
+            .args(&package)
+            .current_dir(root())
+            .output()
+            .unwrap();
+        let tree = String::from_utf8(tree.stdout).unwrap();
+        let crates: std::collections::BTreeSet<&str> = tree.lines().collect();
+        assert_eq!(row[2], crates.len().to_string(), "{package:?}: {crates:?}");
+    }
+    let all = |rows: &[Vec<&str>]| {
+        [2, 3].map(|at| {
+            let each: Vec<_> = rows.iter().map(|row| row[at].trim_end_matches(".0")).collect();
+            each.join("; ")
+        })
+    };
+    let readme = read("README.md");
+    for rows in [&rows[..3], &rows[3..5], &rows[5..]] {
+        let [crates, ratios] = all(rows);
+        assert!(readme.contains(&format!("| {crates} | {ratios} |")), "{crates} | {ratios}");
+    }
+}
+
+/// A crate in a registry has no folders above it, and no other papers.
+#[test]
+fn crates_stand_alone_in_a_registry() {
+    let mut seen = 0;
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+        let manifest = read(&format!("crates/{name}/Cargo.toml"));
+        if manifest.contains("publish = false") {
+            continue;
+        }
+        for key in ["description =", "readme = \"README.md\"", "keywords =", "categories ="] {
+            assert!(manifest.contains(key), "{name}: {key}");
+        }
+        let own = read(&format!("crates/{name}/README.md"));
+        let links = own.split("](").skip(1).filter(|link| !link.starts_with("https://"));
+        assert_eq!(links.count(), 0, "{name}: a link that leads nowhere there");
+        seen += 1;
+    }
+    assert_eq!(seen, 9);
+}
+
 /// The documentation has the grammar of each limiter, as it is read.
 #[test]
 fn the_grammar_has_every_form() {

@@ -51,7 +51,7 @@ type Peer = Arc<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
 /// use axum::extract::ConnectInfo;
 /// use axum::{Router, routing::get};
 /// use ratescope_live::{Probe, Routes};
-/// use ratescope_tower::RateLimit;
+/// use ratescope_tower::RateLimitLayer;
 /// use ratescope::rules::{MemoryStore, Rules};
 /// use std::net::SocketAddr;
 /// use std::sync::Arc;
@@ -66,7 +66,7 @@ type Peer = Arc<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
 /// let live = live.token("correct horse battery staple")?;
 /// let app: Router = Router::new()
 ///     .route("/", get(|| async { "hello\n" }))
-///     .layer(RateLimit::new(store).peer(peer))
+///     .layer(RateLimitLayer::new(store).peer(peer))
 ///     .nest_service("/scope", live);
 /// // axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
 /// # Ok(())

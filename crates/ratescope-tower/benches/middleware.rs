@@ -32,7 +32,7 @@ use ratescope::limit::gcra::Gcra;
 use ratescope::rules::{MemoryStore, Rules};
 use ratescope::store::Keyed;
 use ratescope_live::{Probe, Wanted};
-use ratescope_tower::{Headers, RateLimit, RateLimited};
+use ratescope_tower::{Headers, RateLimit, RateLimitLayer};
 use std::convert::Infallible;
 use std::env;
 use std::future::{Future, Ready, ready};
@@ -143,16 +143,16 @@ fn ours(rules: &str, headers: Headers, addresses: u32) -> Call {
     timed(limited(rules, headers), addresses, StatusCode::OK)
 }
 
-fn limited(rules: &str, headers: Headers) -> RateLimited<Bare, MemoryStore> {
+fn limited(rules: &str, headers: Headers) -> RateLimit<Bare, MemoryStore> {
     let ruled = MemoryStore::new(Rules::read("rules.yaml", rules).unwrap(), 100_000);
-    let limit = RateLimit::new(ruled).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
+    let limit = RateLimitLayer::new(ruled).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
     limit.headers(headers).layer(Bare)
 }
 
 /// One rule that no request is limited by.
 fn skipped(addresses: u32) -> Call {
     let ruled = MemoryStore::new(Rules::read("rules.yaml", ONE).unwrap(), 100_000);
-    let limit = RateLimit::new(ruled).skip(|head| head.uri.path() == "/");
+    let limit = RateLimitLayer::new(ruled).skip(|head| head.uri.path() == "/");
     timed(limit.layer(Bare), addresses, StatusCode::OK)
 }
 
@@ -163,7 +163,7 @@ fn seen(is_open: bool, addresses: u32) -> Call {
     let store = probe.observe(MemoryStore::new(rules, 100_000));
     let look = || probe.look(&Wanted::default(), SystemClock.now()).unwrap();
     let viewer = is_open.then(look);
-    let limit = RateLimit::new(store).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
+    let limit = RateLimitLayer::new(store).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
     let mut call = timed(limit.headers(Headers::NONE).layer(Bare), addresses, StatusCode::OK);
     Box::new(move |round| {
         black_box(&viewer);
@@ -173,7 +173,7 @@ fn seen(is_open: bool, addresses: u32) -> Call {
 
 fn refusing(addresses: u32) -> Call {
     let ruled = MemoryStore::new(Rules::read("rules.yaml", NONE).unwrap(), 100_000);
-    let limit = RateLimit::new(ruled).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
+    let limit = RateLimitLayer::new(ruled).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
     timed(limit.layer(Bare), addresses, StatusCode::TOO_MANY_REQUESTS)
 }
 

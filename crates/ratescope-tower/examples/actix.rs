@@ -4,13 +4,13 @@
 
 use actix_web::{App, HttpServer, web};
 use ratescope::{MemoryStore, ParseError, Policy};
-use ratescope_tower::{Clock, Problem, RateLimit, SystemClock};
+use ratescope_tower::{Clock, Problem, RateLimitLayer, SystemClock};
 
-type Limit<C> = RateLimit<MemoryStore, Problem, C>;
+type Limit<C> = RateLimitLayer<MemoryStore, Problem, C>;
 
 pub(crate) fn limit<C: Clock>(clock: C) -> Result<Limit<C>, ParseError> {
     let policy: Policy = "gcra 1/1s burst 5 per ip".parse()?;
-    Ok(RateLimit::new(MemoryStore::new(policy, 100_000)).clock(clock))
+    Ok(RateLimitLayer::new(MemoryStore::new(policy, 100_000)).clock(clock))
 }
 
 pub(crate) async fn hello(path: web::Path<String>) -> String {

@@ -5,7 +5,7 @@
 
 use ratescope::Policy;
 use ratescope::rules::MemoryStore;
-use ratescope_tower::{Clock, GrpcStatus, RateLimit, SystemClock};
+use ratescope_tower::{Clock, GrpcStatus, RateLimitLayer, SystemClock};
 use std::error::Error;
 use tokio::net::TcpListener;
 use tonic::Status;
@@ -16,7 +16,7 @@ use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 /// Serves gRPC's health, which stands for any service here. Each client may call three times a minute.
 async fn serve(clock: impl Clock) -> Result<String, Box<dyn Error>> {
     let policy: Policy = "gcra 3/1m per ip".parse()?;
-    let limit = RateLimit::new(MemoryStore::new(policy, 100_000))
+    let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000))
         .peer(|peer: &TcpConnectInfo| peer.remote_addr().map(|address| address.ip()))
         .answer(GrpcStatus)
         .clock(clock);

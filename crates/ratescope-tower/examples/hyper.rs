@@ -9,13 +9,13 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use ratescope::rules::{MemoryStore, Store};
 use ratescope::{ParseError, Policy};
-use ratescope_tower::{Clock, RateLimit, SystemClock};
+use ratescope_tower::{Clock, RateLimitLayer, SystemClock};
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use tokio::net::TcpListener;
 
-type Limit<S, C> = RateLimit<S, ratescope_tower::Problem, C>;
+type Limit<S, C> = RateLimitLayer<S, ratescope_tower::Problem, C>;
 
 pub(crate) fn store() -> Result<MemoryStore, ParseError> {
     let policy: Policy = "gcra 1/1s burst 5 per ip".parse()?;
@@ -43,7 +43,7 @@ pub(crate) async fn serve(
     store: impl Store,
     clock: impl Clock,
 ) -> io::Result<()> {
-    let limit = RateLimit::new(store).clock(clock);
+    let limit = RateLimitLayer::new(store).clock(clock);
     loop {
         let (stream, peer) = listener.accept().await?;
         let limit = limit.clone();

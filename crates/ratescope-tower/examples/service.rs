@@ -20,7 +20,7 @@ use axum::routing::{get, post};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use ratescope::rules::Store;
 use ratescope_tower::watch::{self, Watch};
-use ratescope_tower::{self, Clock, Proxies, RateLimit, SystemClock};
+use ratescope_tower::{self, Clock, Proxies, RateLimitLayer, SystemClock};
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -70,7 +70,7 @@ pub(crate) async fn serve(
 ) -> Result<(), Box<dyn Error>> {
     let _watching =
         watch.every(Duration::from_secs(1), || SystemClock.now(), ratescope_tower::log_reload)?;
-    let limit = RateLimit::new(store)
+    let limit = RateLimitLayer::new(store)
         .peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip())
         .behind(Proxies::x_forwarded_for("127.0.0.0/8, ::1".parse()?)?)
         .user(|user: &User| user.0.as_str())

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router, routing::get};
 use futures_util::{StreamExt, stream};
 use ratescope::rules::{MemoryStore, Rules, Store};
-use ratescope_tower::{Clock, RateLimit, Reservation, SystemClock};
+use ratescope_tower::{Clock, RateLimitLayer, Reservation, SystemClock};
 use std::convert::Infallible;
 use std::error::Error;
 
@@ -44,7 +44,7 @@ async fn answer(
 }
 
 pub(crate) fn app(store: impl Store, clock: impl Clock) -> Router {
-    let limit = RateLimit::new(store)
+    let limit = RateLimitLayer::new(store)
         // Any client can send any header: a service checks who it is.
         .header("user", HeaderName::from_static("x-user"))
         .shown("user") // logs and Redis have the names of users in clear

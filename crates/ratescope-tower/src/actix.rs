@@ -1,6 +1,6 @@
 //! The layer as a middleware of actix-web.
 
-use super::layer::RateLimit;
+use super::layer::RateLimitLayer;
 use super::refusal::Answer;
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform, forward_ready};
@@ -15,26 +15,26 @@ use ratescope::clock::Clock;
 use ratescope::rules::{Decision, Store};
 use std::rc::Rc;
 
-/// A service of actix-web with limits: what [`RateLimit`] makes of a service, by the feature `actix`.
+/// A service of actix-web with limits: what [`RateLimitLayer`] makes of a service, by the feature `actix`.
 ///
 /// ```
 /// use actix_web::{App, web};
 /// use ratescope::{MemoryStore, Policy};
-/// use ratescope_tower::RateLimit;
+/// use ratescope_tower::RateLimitLayer;
 ///
 /// let policy: Policy = "gcra 10/1s burst 20 per ip".parse()?;
-/// let limit = RateLimit::new(MemoryStore::new(policy, 100_000));
+/// let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000));
 /// // In the closure of `HttpServer::new`, each worker wraps a clone of one layer.
 /// let app = App::new().wrap(limit.clone()).route("/", web::get().to(|| async { "hello\n" }));
 /// # let _ = app;
 /// # Ok::<(), ratescope::ParseError>(())
 /// ```
 ///
-/// The peer is the one that actix-web knows. Fields of [extensions](RateLimit::extension) are not there, since those of
-/// actix-web are apart; a closure can read [headers](RateLimit::field).
+/// The peer is the one that actix-web knows. Fields of [extensions](RateLimitLayer::extension) are not there, since those of
+/// actix-web are apart; a closure can read [headers](RateLimitLayer::field).
 pub struct Limited<I, S, A, C> {
     inner: Rc<I>,
-    limit: RateLimit<S, A, C>,
+    limit: RateLimitLayer<S, A, C>,
 }
 
 impl<I, S, A, C> fmt::Debug for Limited<I, S, A, C> {
@@ -43,7 +43,7 @@ impl<I, S, A, C> fmt::Debug for Limited<I, S, A, C> {
     }
 }
 
-impl<I, B, S, A, C> Transform<I, ServiceRequest> for RateLimit<S, A, C>
+impl<I, B, S, A, C> Transform<I, ServiceRequest> for RateLimitLayer<S, A, C>
 where
     I: Service<ServiceRequest, Response = ServiceResponse<B>, Error = Error> + 'static,
     B: MessageBody + 'static,

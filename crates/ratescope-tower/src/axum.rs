@@ -1,7 +1,7 @@
 //! What axum knows of a request.
 
 use super::fields::{FieldSource, MissingSources};
-use super::layer::RateLimit;
+use super::layer::RateLimitLayer;
 use axum::extract::connect_info::MockConnectInfo;
 use axum::extract::{ConnectInfo, MatchedPath};
 use core::net::{IpAddr, SocketAddr};
@@ -9,18 +9,18 @@ use http::Extensions;
 use ratescope::rules::Store;
 use std::sync::Arc;
 
-impl<S: Store, A, C, W> RateLimit<S, A, C, W> {
+impl<S: Store, A, C, W> RateLimitLayer<S, A, C, W> {
     /// Makes it a layer for axum, which finds the field `ip` in axum's
     /// [`ConnectInfo`], and the field `route` in its [`MatchedPath`]. Call it last, since it checks the sources:
     ///
     /// ```
     /// use axum::{Router, routing::get};
     /// use ratescope::{MemoryStore, Policy};
-    /// use ratescope_tower::RateLimit;
+    /// use ratescope_tower::RateLimitLayer;
     /// use std::net::SocketAddr;
     ///
     /// let policy: Policy = "gcra 10/1s burst 20 per ip+route".parse()?;
-    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000)).axum()?;
+    /// let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000)).axum()?;
     /// let app: Router = Router::new().route("/users/{id}", get(|| async { "hello\n" })).layer(limit);
     /// let served = app.into_make_service_with_connect_info::<SocketAddr>();
     /// # let _ = served;

@@ -6,15 +6,15 @@
 //! | `method` | the method in upper case, such as `GET` |
 //! | `path` | the path without the query, in its [normal form](ratescope::event::normal) |
 //! | `host` | the host, in lower case and without the port |
-//! | `route` | the pattern that the path matches, such as `/users/{id}`: see [`RateLimit::routes`](super::RateLimit::routes) |
-//! | `user` | the user that the service's authentication found: see [`RateLimit::user`](super::RateLimit::user) |
+//! | `route` | the pattern that the path matches, such as `/users/{id}`: see [`RateLimitLayer::routes`](super::RateLimitLayer::routes) |
+//! | `user` | the user that the service's authentication found: see [`RateLimitLayer::user`](super::RateLimitLayer::user) |
 //! | any other | a header, an extension, or the result of a closure |
 //!
 //! A client chooses the spelling of a path: `/%6cogin`, `//login` and `/x/../login` are `/login` here, but `/login/`
 //! and `/LOGIN` are other paths, and a router may read any of these differently. So a rule for a handler should be
 //! about the route, which the router finds by the path as it was sent.
-//! [`RateLimit::refuse_doubtful_paths`](super::RateLimit::refuse_doubtful_paths) is for services that read paths in
-//! ways of their own, and [`RateLimit::keep_slashes`](super::RateLimit::keep_slashes) for services that distinguish
+//! [`RateLimitLayer::refuse_doubtful_paths`](super::RateLimitLayer::refuse_doubtful_paths) is for services that read paths in
+//! ways of their own, and [`RateLimitLayer::keep_slashes`](super::RateLimitLayer::keep_slashes) for services that distinguish
 //! `//` from `/`.
 //!
 //! # Missing sources
@@ -23,25 +23,25 @@
 //! clients together instead of nobody: the field is `unknown` in every request, and all share one key. This also holds
 //! for `ip` when the server does not say who is connected. Rules for a certain value of such a field never apply. The
 //! layer logs a warning when it is laid around a service, and at the first request after a reload. A service that
-//! should not start then calls [`RateLimit::check_sources`](super::RateLimit::check_sources). At the first request that
+//! should not start then calls [`RateLimitLayer::check_sources`](super::RateLimitLayer::check_sources). At the first request that
 //! shares a key as it lacks a field which has a source, the layer logs a warning, too.
 //!
 //! # Values that nobody has
 //! A rule for a route that does not exist limits nobody, and a tier that no rule is for is not limited; both may be
-//! slips. Where the values of a field are known, by [`RateLimit::routes`](super::RateLimit::routes),
-//! [`RateLimit::values`](super::RateLimit::values) or [`RateLimit::limited_values`](super::RateLimit::limited_values),
+//! slips. Where the values of a field are known, by [`RateLimitLayer::routes`](super::RateLimitLayer::routes),
+//! [`RateLimitLayer::values`](super::RateLimitLayer::values) or [`RateLimitLayer::limited_values`](super::RateLimitLayer::limited_values),
 //! the layer warns of both in the same way, and `check_sources` refuses. So it does with rules for a path, a host, a
 //! method or an address that is not in its normal form, as `//login` or `API.example.org`: no request has this value.
 //!
 //! # Secrets
 //! What comes from a header may be a key or a token, and so may what a closure finds. So the texts of keys, in logs, on
 //! Redis and in Live, have only a [hash](ratescope::policy::Per) of it, unless
-//! [`RateLimit::shown`](super::RateLimit::shown) says that the field is no secret. In clear are the fields `ip`, `method`,
+//! [`RateLimitLayer::shown`](super::RateLimitLayer::shown) says that the field is no secret. In clear are the fields `ip`, `method`,
 //! `path`, `host` and `route`, and extensions, such as the name of a user; rules mark other secrets, as in `hash(user)`.
 //!
 //! # Fields that must be there
 //! A field that a request must have, such as the key of an API, comes from a source that may fail: see
-//! [`RateLimit::key`](super::RateLimit::key).
+//! [`RateLimitLayer::key`](super::RateLimitLayer::key).
 
 use super::proxies::Proxies;
 use super::report::{self, NotNormal, not_normal};
@@ -185,7 +185,7 @@ impl Sources {
         self.fields.iter().enumerate().filter(demands).map(|(place, _)| place).collect()
     }
 
-    /// The fields of `rules` that no source gives. Without [`peer`](super::RateLimit::peer), only a request shows
+    /// The fields of `rules` that no source gives. Without [`peer`](super::RateLimitLayer::peer), only a request shows
     /// whether `ip` has a source.
     pub(super) fn missing<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r str> {
         let known = |field: &str| {
@@ -283,14 +283,14 @@ impl KnownValues {
 }
 
 /// Fields and values of rules that the sources of a layer do not give: see
-/// [`RateLimit::check_sources`](super::RateLimit::check_sources).
+/// [`RateLimitLayer::check_sources`](super::RateLimitLayer::check_sources).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MissingSources {
     /// The names of the fields that rules are about and no source gives, in the order of the rules.
     pub fields: Vec<String>,
     /// Rules for a value that its field never has, and values without a rule, each in words: see
-    /// [`RateLimit::values`](super::RateLimit::values).
+    /// [`RateLimitLayer::values`](super::RateLimitLayer::values).
     pub values: Vec<String>,
 }
 
@@ -299,8 +299,8 @@ impl fmt::Display for MissingSources {
         let fields = self.fields.join(", ");
         let fields = (!fields.is_empty()).then(|| {
             format!(
-                "the layer has no source for {fields}, which rules are about; RateLimit::peer gives ip, \
-                 RateLimit::user gives user, and RateLimit::field gives any other field"
+                "the layer has no source for {fields}, which rules are about; RateLimitLayer::peer gives ip, \
+                 RateLimitLayer::user gives user, and RateLimitLayer::field gives any other field"
             )
         });
         let all: Vec<String> = fields.into_iter().chain(self.values.iter().cloned()).collect();

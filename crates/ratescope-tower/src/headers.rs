@@ -51,12 +51,12 @@
 //! let cors = CorsLayer::new().allow_origin(Any).expose_headers(headers::ALL_NAMES);
 //! let app: Router = Router::new()
 //!     .route("/", get(|| async { "hello\n" }))
-//!     .layer(RateLimit::new(MemoryStore::new(policy, 100_000)))
+//!     .layer(RateLimitLayer::new(MemoryStore::new(policy, 100_000)))
 //!     .layer(cors); // of axum's layers, the last is the outermost
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 //!
-//! A service that answers preflights itself [skips](super::RateLimit::skip) requests with the method `OPTIONS`, unless
+//! A service that answers preflights itself [skips](super::RateLimitLayer::skip) requests with the method `OPTIONS`, unless
 //! they shall count.
 //!
 //! # Sources

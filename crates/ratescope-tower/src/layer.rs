@@ -9,7 +9,7 @@ use super::own::{FindLimiter, unknown_limits};
 use super::proxies::Proxies;
 use super::refusal::Problem;
 use super::report::NotNormal;
-use super::service::RateLimited;
+use super::service::RateLimit;
 use core::fmt;
 use core::marker::PhantomData;
 use core::net::IpAddr;
@@ -35,11 +35,11 @@ pub const LOGGED: u64 = 10;
 /// ```
 /// use axum::{Router, extract::ConnectInfo, routing::get};
 /// use ratescope::{MemoryStore, Policy};
-/// use ratescope_tower::RateLimit;
+/// use ratescope_tower::RateLimitLayer;
 /// use std::net::SocketAddr;
 ///
 /// let policy: Policy = "gcra 10/1s burst 20 per ip".parse()?;
-/// let limit = RateLimit::new(MemoryStore::new(policy, 100_000))
+/// let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000))
 ///     .peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
 /// let app: Router = Router::new().route("/", get(|| async { "hello\n" })).layer(limit);
 /// # Ok::<(), ratescope::ParseError>(())
@@ -51,7 +51,7 @@ pub const LOGGED: u64 = 10;
 ///
 /// `W` says whether it [charges](super::Charged) for the bodies of responses.
 #[must_use = "it limits nothing until it is laid around a service"]
-pub struct RateLimit<S, A = Problem, C = SystemClock, W = Uncharged> {
+pub struct RateLimitLayer<S, A = Problem, C = SystemClock, W = Uncharged> {
     pub(super) shared: Arc<Shared<S, A, C>>,
     bodies: PhantomData<W>,
 }
@@ -143,13 +143,13 @@ impl<'a> ResponseHead<'a> {
     }
 }
 
-impl<S: Store> RateLimit<S> {
+impl<S: Store> RateLimitLayer<S> {
     /// Limits requests by the rules of a store: a [`MemoryStore`](ratescope::rules::MemoryStore); a `RedisStore` of the
     /// crate `ratescope-redis`; an `Arc` or a `Box` of either or of `dyn Store`; one that is
     /// [observed](ratescope::rules::Observed), as by a probe; or any other [`Store`]. A clone is the same store, so the
     /// service can keep one.
     pub fn new(store: S) -> Self {
-        RateLimit::of(
+        RateLimitLayer::of(
             Arc::new(store),
             Arc::new(Problem),
             Arc::new(SystemClock),
@@ -158,18 +158,18 @@ impl<S: Store> RateLimit<S> {
     }
 }
 
-impl<S: Store, A, C, W> RateLimit<S, A, C, W> {
+impl<S: Store, A, C, W> RateLimitLayer<S, A, C, W> {
     /// Checks that each field of the rules has a source, and that the rules fit the [values](Self::values) of the
     /// fields and their normal forms. `ip` has a source if [`peer`](Self::peer) was called. For rules that a reload brings, and without this
     /// check, see [missing sources](super::fields#missing-sources).
     ///
     /// ```
-    /// use ratescope_tower::RateLimit;
+    /// use ratescope_tower::RateLimitLayer;
     /// use ratescope::{Policy, rules::MemoryStore};
     /// use std::net::IpAddr;
     ///
     /// let policy: Policy = "gcra 10/1s per ip".parse()?;
-    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000));
+    /// let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000));
     /// assert!(limit.clone().check_sources().is_err_and(|missing| missing.fields == ["ip"]));
     /// assert!(limit.peer(|address: &IpAddr| *address).check_sources().is_ok());
     /// # Ok::<(), ratescope::ParseError>(())
@@ -194,10 +194,10 @@ impl<S: Store, A, C, W> RateLimit<S, A, C, W> {
     }
 }
 
-impl<S, A, C, W> RateLimit<S, A, C, W> {
+impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
     fn of(store: Arc<S>, answer: Arc<A>, clock: Arc<C>, settings: LayerSettings) -> Self {
         let shared = Arc::new(Shared::new(store, answer, clock, settings));
-        RateLimit { shared, bodies: PhantomData }
+        RateLimitLayer { shared, bodies: PhantomData }
     }
 
     /// This layer after a change of its settings.
@@ -304,7 +304,7 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     /// Says which values a field can have, and that each of them should have a rule, such as the tiers of customers:
     ///
     /// ```
-    /// use ratescope_tower::RateLimit;
+    /// use ratescope_tower::RateLimitLayer;
     /// use ratescope::rules::{MemoryStore, Rules};
     ///
     /// let rules = Rules::read("rules.yaml", "
@@ -313,7 +313,7 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     /// - {key: tier, value: free, limit: gcra 10/1s per user}
     /// - {key: tier, value: glod, limit: gcra 99/1s per user}
     /// ")?;
-    /// let limit = RateLimit::new(MemoryStore::new(rules, 100_000))
+    /// let limit = RateLimitLayer::new(MemoryStore::new(rules, 100_000))
     ///     .header("user", http::HeaderName::from_static("x-user"))
     ///     .header("tier", http::HeaderName::from_static("x-tier"))
     ///     .limited_values("tier", ["free", "gold"]);
@@ -360,7 +360,7 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     /// key are limited, too, by address as in the field `ip`:
     ///
     /// ```
-    /// use ratescope_tower::RateLimit;
+    /// use ratescope_tower::RateLimitLayer;
     /// use ratescope::{Policy, rules::MemoryStore};
     /// use std::net::IpAddr;
     ///
@@ -368,7 +368,7 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     /// struct User(String);
     ///
     /// let policy: Policy = "gcra 10/1s per client".parse()?;
-    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000))
+    /// let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000))
     ///     .peer(|address: &IpAddr| *address)
     ///     // The authentication runs outside of this layer, and adds the user that it knows.
     ///     .field_or_ip("client", |head| Some(head.extensions.get::<User>()?.0.as_str().into()));
@@ -392,11 +392,11 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     ///
     /// ```
     /// use http::HeaderName;
-    /// use ratescope_tower::RateLimit;
+    /// use ratescope_tower::RateLimitLayer;
     /// use ratescope::{Policy, rules::MemoryStore};
     ///
     /// let policy: Policy = "gcra 10/1s per key & gcra 100/1s per tier".parse()?;
-    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000))
+    /// let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000))
     ///     .header("key", HeaderName::from_static("x-customer-key"))
     ///     .header("tier", HeaderName::from_static("x-tier"))
     ///     .shown("tier");
@@ -411,11 +411,11 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     /// counted, not even by the [meters](super::meters), and the layer adds no headers.
     ///
     /// ```
-    /// use ratescope_tower::RateLimit;
+    /// use ratescope_tower::RateLimitLayer;
     /// use ratescope::{Policy, rules::MemoryStore};
     ///
     /// let policy: Policy = "gcra 10/1s".parse()?;
-    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000))
+    /// let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000))
     ///     .skip(|head| head.method == http::Method::OPTIONS || head.uri.path() == "/health");
     /// # let _ = limit;
     /// # Ok::<(), ratescope::ParseError>(())
@@ -439,7 +439,7 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     /// ```
     /// use axum::{Router, routing::get};
     /// use ratescope::{MemoryStore, Policy, limit::gcra::Gcra};
-    /// use ratescope_tower::RateLimit;
+    /// use ratescope_tower::RateLimitLayer;
     ///
     /// /// The authentication runs outside of this layer, and adds what the database has.
     /// #[derive(Clone)]
@@ -449,7 +449,7 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     /// }
     ///
     /// let policy: Policy = "gcra 10/1m per user as calls & gcra 100/1s per all".parse()?;
-    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000))
+    /// let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000))
     ///     .user(|customer: &Customer| &customer.name)
     ///     .limit_of("calls", |head| head.extensions.get::<Customer>()?.per_minute)
     ///     .check_sources()?;
@@ -495,9 +495,9 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     pub fn charge_body(
         self,
         cost: impl Fn(u64) -> f64 + Send + Sync + 'static,
-    ) -> RateLimit<S, A, C, Charged> {
+    ) -> RateLimitLayer<S, A, C, Charged> {
         let charging = self.with(|settings| settings.charge_sent = Some(Arc::new(cost)));
-        RateLimit { shared: charging.shared, bodies: PhantomData }
+        RateLimitLayer { shared: charging.shared, bodies: PhantomData }
     }
 
     /// Counts the [`cost`](Self::cost) of a request only as reserved, and adds a [`Reservation`](super::Reservation) to
@@ -548,7 +548,7 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     ///
     /// ```
     /// use axum::{Extension, Router, routing::get};
-    /// use ratescope_tower::RateLimit;
+    /// use ratescope_tower::RateLimitLayer;
     /// use ratescope::rules::{Decision, MemoryStore};
     ///
     /// async fn left(Extension(decision): Extension<Decision>) -> String {
@@ -558,7 +558,7 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     ///
     /// # let policy: ratescope::Policy = "gcra 10/1s".parse()?;
     /// # let store = MemoryStore::new(policy, 100_000);
-    /// let limit = RateLimit::new(store).insert_decision();
+    /// let limit = RateLimitLayer::new(store).insert_decision();
     /// let app: Router = Router::new().route("/", get(left)).layer(limit);
     /// # let _ = app;
     /// # Ok::<(), ratescope::ParseError>(())
@@ -575,10 +575,10 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     /// ```
     /// use axum::response::{IntoResponse, Response};
     /// use ratescope::{Policy, rules::MemoryStore};
-    /// use ratescope_tower::{RateLimit, Refused};
+    /// use ratescope_tower::{RateLimitLayer, Refused};
     ///
     /// let policy: Policy = "gcra 10/1s per ip".parse()?;
-    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000)).answer(
+    /// let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000)).answer(
     ///     |refused: &Refused<'_>| -> Response {
     ///         (refused.status(), "Please wait a little.\n").into_response()
     ///     },
@@ -586,15 +586,15 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     /// # let _: axum::Router = axum::Router::new().route("/", axum::routing::get("")).layer(limit);
     /// # Ok::<(), ratescope::ParseError>(())
     /// ```
-    pub fn answer<B>(self, answer: B) -> RateLimit<S, B, C, W> {
+    pub fn answer<B>(self, answer: B) -> RateLimitLayer<S, B, C, W> {
         let Shared { store, clock, settings, .. } = &*self.shared;
-        RateLimit::of(Arc::clone(store), Arc::new(answer), Arc::clone(clock), settings.clone())
+        RateLimitLayer::of(Arc::clone(store), Arc::new(answer), Arc::clone(clock), settings.clone())
     }
 
     /// Sets the clock; the default is the [`SystemClock`].
-    pub fn clock<D: Clock>(self, clock: D) -> RateLimit<S, A, D, W> {
+    pub fn clock<D: Clock>(self, clock: D) -> RateLimitLayer<S, A, D, W> {
         let Shared { store, answer, settings, .. } = &*self.shared;
-        RateLimit::of(Arc::clone(store), Arc::clone(answer), Arc::new(clock), settings.clone())
+        RateLimitLayer::of(Arc::clone(store), Arc::clone(answer), Arc::new(clock), settings.clone())
     }
 
     /// The number of requests in the queue.
@@ -603,24 +603,24 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     }
 }
 
-impl<S, A, C, W> Clone for RateLimit<S, A, C, W> {
+impl<S, A, C, W> Clone for RateLimitLayer<S, A, C, W> {
     fn clone(&self) -> Self {
-        RateLimit { shared: Arc::clone(&self.shared), bodies: PhantomData }
+        RateLimitLayer { shared: Arc::clone(&self.shared), bodies: PhantomData }
     }
 }
 
-impl<S, A, C, W> fmt::Debug for RateLimit<S, A, C, W> {
+impl<S, A, C, W> fmt::Debug for RateLimitLayer<S, A, C, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.shared.name();
-        f.debug_struct("RateLimit").field("name", &name).finish_non_exhaustive()
+        f.debug_struct("RateLimitLayer").field("name", &name).finish_non_exhaustive()
     }
 }
 
-impl<I, S: Store, A, C, W> Layer<I> for RateLimit<S, A, C, W> {
-    type Service = RateLimited<I, S, A, C, W>;
+impl<I, S: Store, A, C, W> Layer<I> for RateLimitLayer<S, A, C, W> {
+    type Service = RateLimit<I, S, A, C, W>;
 
     fn layer(&self, inner: I) -> Self::Service {
         self.shared.report();
-        RateLimited::new(inner, Arc::clone(&self.shared))
+        RateLimit::new(inner, Arc::clone(&self.shared))
     }
 }

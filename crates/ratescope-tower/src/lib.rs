@@ -1,6 +1,6 @@
 //! Limits for services of tower: axum, hyper, tonic and the like.
 //!
-//! * [`RateLimit`] is the layer, over any [`Store`](ratescope::rules::Store).
+//! * [`RateLimitLayer`] is the layer, over any [`Store`](ratescope::rules::Store).
 //! * [`Refused`] is a refused request; an [`Answer`] makes its response: [`Problem`], [`GrpcStatus`] or a closure.
 //! * [`outgoing`] has the layer for clients, whose calls wait until a limit allows them.
 //! * [`watch`] reads a rule file again when it changes.
@@ -9,7 +9,7 @@
 //! `proxies.rs`) and asks the store: at once if the states are in memory. The request is passed on with `headers.rs`,
 //! waits in `queue.rs`, or is refused by `refusal.rs`. What depends on the rules alone is in `prepared.rs`, made once
 //! at each reload; `own.rs` finds the numbers of a request's own. `passed.rs` completes the responses to requests that
-//! passed, also for frameworks that take no layers: [`RateLimit::check`]. `ticket.rs` settles costs that are known only
+//! passed, also for frameworks that take no layers: [`RateLimitLayer::check`]. `ticket.rs` settles costs that are known only
 //! afterwards, also those of `reservation.rs`. `meters.rs` and `report.rs` count and log.
 //!
 //! **What it promises.** A request is counted once, and no request makes the layer panic. The queue, the log and the
@@ -53,7 +53,7 @@ pub use bodies::{Bodies, Charged, Counted, Uncharged};
 pub use fields::{Head, MissingSources};
 pub use grpc::GrpcStatus;
 pub use headers::Headers;
-pub use layer::{LOGGED, QUEUE, RateLimit, ResponseHead};
+pub use layer::{LOGGED, QUEUE, RateLimitLayer, ResponseHead};
 pub use passed::Passed;
 pub use proxies::Proxies;
 pub use ratescope::address::{IPV6_PREFIX, Networks};
@@ -61,7 +61,7 @@ pub use ratescope::clock::{Clock, FakeClock, SystemClock};
 pub use refusal::{Answer, Problem, Refused};
 pub use report::log_reload;
 pub use reservation::Reservation;
-pub use service::{RateLimited, ResponseFuture};
+pub use service::{RateLimit, ResponseFuture};
 pub use unidentified::Unidentified;
 
 /// What the rate limit service shares with the layer. Semver promises nothing here.

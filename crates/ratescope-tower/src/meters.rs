@@ -13,11 +13,11 @@
 //! | `ratescope_reloads_total` | `outcome`: as [`FileNews::name`](crate::watch::FileNews::name) has it | changed rule files |
 //!
 //! A request is `unavailable` if it was refused because the store failed, as its rule demands, and `unidentified` if it
-//! lacks a [key](super::RateLimit::key), so that no limit was asked. A decision is `shadow_refused` if a shadow would
+//! lacks a [key](super::RateLimitLayer::key), so that no limit was asked. A decision is `shadow_refused` if a shadow would
 //! have refused the request. A charge is lost because its `cost` is negative or NaN; because the store has to be waited
 //! for and there is no `runtime`; or because the task that charges was `dropped`, as at the end of a runtime.
 //!
-//! A service with several layers gives each a [name](super::RateLimit::name). All counters but the last then have the
+//! A service with several layers gives each a [name](super::RateLimitLayer::name). All counters but the last then have the
 //! label `layer`. Without names, the layers' counters add up, except the keys: `ratescope_keys` is that of one layer, and
 //! `ratescope_keys_evicted_total` the largest of all.
 //!

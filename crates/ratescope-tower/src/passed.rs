@@ -3,7 +3,7 @@
 use super::decide::{Next, Shared};
 use super::fields::Head;
 use super::headers::Values;
-use super::layer::{RateLimit, ResponseHead};
+use super::layer::{RateLimitLayer, ResponseHead};
 use super::refusal::Answer;
 use super::reservation::Reservation;
 use super::ticket::Ticket;
@@ -13,7 +13,7 @@ use ratescope::clock::Clock;
 use ratescope::rules::Store;
 use std::sync::Arc;
 
-/// A request that passed: what [`RateLimit::finish`] needs to complete its response.
+/// A request that passed: what [`RateLimitLayer::finish`] needs to complete its response.
 #[derive(Default)]
 #[must_use = "without `finish` its response has no headers, and costs nothing"]
 pub struct Passed {
@@ -30,7 +30,7 @@ impl fmt::Debug for Passed {
 }
 
 /// For frameworks that take no layers of tower: one method before the service, one after.
-impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimit<S, A, C> {
+impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimitLayer<S, A, C> {
     /// Decides about a request as the layer does: reads its fields, asks the store, counts the decision, logs a
     /// refusal, waits if a leaky bucket delays the request, and adds to its [extensions](http::Extensions) what
     /// handlers find there.
@@ -41,13 +41,13 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimit<S, A, C> {
     /// ```
     /// use http::{Request, Response};
     /// use ratescope::{Policy, rules::MemoryStore};
-    /// use ratescope_tower::RateLimit;
+    /// use ratescope_tower::RateLimitLayer;
     /// use std::net::IpAddr;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let policy: Policy = "gcra 1/1m per ip".parse()?;
-    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000));
+    /// let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000));
     ///
     /// let peer: IpAddr = "192.0.2.1".parse()?;
     /// let mut head = Request::get("/search").header("host", "example.com").extension(peer).body(())?;
@@ -76,7 +76,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimit<S, A, C> {
         self.shared.admit(request, next).await.map_err(|refusal| *refusal)
     }
 
-    /// Completes the response to a request that passed: [charges](super::RateLimit::charge) for it, and adds the
+    /// Completes the response to a request that passed: [charges](super::RateLimitLayer::charge) for it, and adds the
     /// [headers](super::headers).
     pub async fn finish<B>(&self, mut passed: Passed, response: &mut Response<B>) {
         self.shared.finish(&mut passed, response).await;

@@ -32,7 +32,7 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// The proxies in front of a service.
 #[derive(Clone, Debug)]
-#[must_use = "it is given to `RateLimit::behind`"]
+#[must_use = "it is given to `RateLimitLayer::behind`"]
 pub struct Proxies {
     header: HeaderName,
     /// The networks of peers that are believed; `None` for all peers.

@@ -10,7 +10,7 @@
 //! use ratescope::rules::{MemoryStore, Rules};
 //!
 //! let policy: Policy = "gcra 10/1s per ip".parse()?;
-//! let limit = RateLimit::new(MemoryStore::new(policy, 100_000))
+//! let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000))
 //!     .answer(|refused: &Refused<'_>| {
 //!         let mut response = Response::new(format!("Slow down: {}.\n", refused.decision));
 //!         *response.status_mut() = refused.status();
@@ -22,7 +22,7 @@
 //!
 //! The layer adds the [headers](super::Headers) to any of these responses.
 //!
-//! A request that lacks a required [key](super::RateLimit::key) is answered in the same way, with the status and the
+//! A request that lacks a required [key](super::RateLimitLayer::key) is answered in the same way, with the status and the
 //! reason of an [`Unidentified`].
 
 use super::draft;
@@ -48,7 +48,7 @@ pub struct Refused<'a> {
     pub decision: &'a Decision,
     /// When the request would pass, if nothing is counted before; `None` if that is not known.
     pub retry: Option<Retry>,
-    /// Why the limits were not asked: the request lacks a [key](super::RateLimit::key).
+    /// Why the limits were not asked: the request lacks a [key](super::RateLimitLayer::key).
     pub unidentified: Option<&'a Unidentified>,
     pub(super) prepared: &'a Prepared,
 }

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The cost that was counted when a request passed, and is settled when its actual cost is known. It is an extension of
-/// the request, in a layer with [`reserve`](super::RateLimit::reserve).
+/// the request, in a layer with [`reserve`](super::RateLimitLayer::reserve).
 ///
 /// Here the tokens of a language model are limited per minute and per day. A request reserves 1000, the most that an
 /// answer has, and costs the tokens that were sent, also if the client hangs up. `examples/tokens.rs` is the whole
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// ```
 /// use axum::{Extension, body::Body};
 /// use futures_util::{StreamExt, stream};
-/// use ratescope_tower::{RateLimit, Reservation};
+/// use ratescope_tower::{RateLimitLayer, Reservation};
 /// use ratescope::{Policy, rules::MemoryStore};
 /// use std::convert::Infallible;
 ///
@@ -33,12 +33,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// }
 ///
 /// let policy: Policy = "token-bucket 20000/1m & fixed-window 500000/1d per user".parse()?;
-/// let limit = RateLimit::new(MemoryStore::new(policy, 100_000)).cost(|_| 1000.0).reserve();
+/// let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000)).cost(|_| 1000.0).reserve();
 /// # let _: axum::Router = axum::Router::new().route("/", axum::routing::post(answer)).layer(limit);
 /// # Ok::<(), ratescope::ParseError>(())
 /// ```
 ///
-/// * If the actual cost is higher, the difference is charged, as [`charge`](super::RateLimit::charge) does. If it is
+/// * If the actual cost is higher, the difference is charged, as [`charge`](super::RateLimitLayer::charge) does. If it is
 ///   lower, the difference is given back. A rule with a `cost` of its own, such as one for the number of requests,
 ///   keeps what it counted.
 /// * When the last clone is dropped without [`settle`](Self::settle), the request costs what was [added](Self::add). So

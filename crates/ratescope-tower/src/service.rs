@@ -39,15 +39,15 @@ use tower_service::Service;
 
 /// A service whose requests are limited. `W` says whether the bodies of its responses are
 /// [charged](super::Charged) for.
-pub struct RateLimited<I, S, A = Problem, C = SystemClock, W = Uncharged> {
+pub struct RateLimit<I, S, A = Problem, C = SystemClock, W = Uncharged> {
     inner: I,
     shared: Arc<Shared<S, A, C>>,
     bodies: PhantomData<W>,
 }
 
-impl<I, S, A, C, W> RateLimited<I, S, A, C, W> {
+impl<I, S, A, C, W> RateLimit<I, S, A, C, W> {
     pub(super) fn new(inner: I, shared: Arc<Shared<S, A, C>>) -> Self {
-        RateLimited { inner, shared, bodies: PhantomData }
+        RateLimit { inner, shared, bodies: PhantomData }
     }
 
     /// The inner service.
@@ -56,21 +56,21 @@ impl<I, S, A, C, W> RateLimited<I, S, A, C, W> {
     }
 }
 
-impl<I: fmt::Debug, S, A, C, W> fmt::Debug for RateLimited<I, S, A, C, W> {
+impl<I: fmt::Debug, S, A, C, W> fmt::Debug for RateLimit<I, S, A, C, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.shared.name();
-        let mut out = f.debug_struct("RateLimited");
+        let mut out = f.debug_struct("RateLimit");
         out.field("name", &name).field("inner", &self.inner).finish_non_exhaustive()
     }
 }
 
-impl<I: Clone, S, A, C, W> Clone for RateLimited<I, S, A, C, W> {
+impl<I: Clone, S, A, C, W> Clone for RateLimit<I, S, A, C, W> {
     fn clone(&self) -> Self {
-        RateLimited::new(self.inner.clone(), Arc::clone(&self.shared))
+        RateLimit::new(self.inner.clone(), Arc::clone(&self.shared))
     }
 }
 
-impl<I, S, A, C, W, Q, B> Service<Request<Q>> for RateLimited<I, S, A, C, W>
+impl<I, S, A, C, W, Q, B> Service<Request<Q>> for RateLimit<I, S, A, C, W>
 where
     I: Service<Request<Q>, Response = Response<B>> + Clone + Send + 'static,
     I::Future: Send,

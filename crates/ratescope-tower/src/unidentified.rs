@@ -1,13 +1,13 @@
 //! Fields that a request must have, and the refusal of a request that lacks one.
 
 use super::fields::{FieldSource, Head};
-use super::layer::RateLimit;
+use super::layer::RateLimitLayer;
 use core::fmt;
 use http::{HeaderValue, StatusCode};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Why a request is refused before any limit is asked: it lacks a [key](RateLimit::key), or its key is wrong.
+/// Why a request is refused before any limit is asked: it lacks a [key](RateLimitLayer::key), or its key is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unidentified {
@@ -68,18 +68,18 @@ impl fmt::Display for Unidentified {
 
 impl core::error::Error for Unidentified {}
 
-impl<S, A, C, W> RateLimit<S, A, C, W> {
+impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
     /// Takes a field that a request must have, such as the key of an API, from a closure that may fail:
     ///
     /// ```
     /// use http::{HeaderValue, StatusCode};
-    /// use ratescope_tower::{Head, RateLimit, Unidentified};
+    /// use ratescope_tower::{Head, RateLimitLayer, Unidentified};
     /// use ratescope::{Policy, rules::MemoryStore};
     ///
     /// const KEYS: [(&str, &str); 1] = [("5ecret", "ann")];
     ///
     /// let policy: Policy = "gcra 10/1s per user".parse()?;
-    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000)).key("user", |request: Head<'_>| {
+    /// let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000)).key("user", |request: Head<'_>| {
     ///     let unknown = |reason| {
     ///         let why = Unidentified::new(StatusCode::UNAUTHORIZED, reason);
     ///         why.with_challenge(HeaderValue::from_static("ApiKey"))

@@ -10,7 +10,7 @@
 //!
 //! let checked = users.check_key("ann");
 //! if checked.is_allowed() {
-//!     println!("hello, ann; {} left", checked.remaining());
+//!     println!("hello, ann; {} left", checked.remaining().floor());
 //! } else {
 //!     println!("try again in {:?}", checked.retry_after());
 //! }
@@ -79,7 +79,7 @@
 //! | have limits in a file that is read again | [`rules`] | |
 //! | keep quotas over a restart | [`store::saved`] | |
 //! | know who is limited now | [`rules::TopKeys`] | |
-//! | limit requests in axum, tonic or hyper | `RateLimit` | `ratescope-tower` |
+//! | limit requests in axum, tonic or hyper | `RateLimitLayer` | `ratescope-tower` |
 //! | limit the calls of a client | `outgoing::Pace` | `ratescope-tower` |
 //! | share limits between processes | `RedisStore` | `ratescope-redis` |
 //! | see a service's limits at work | `Probe` | `ratescope-live` |
@@ -87,8 +87,16 @@
 //!
 //! The modules, in the order to read them: [`time`](mod@time), [`rate`]; [`estimate`], how fast events arrive;
 //! [`limit`] and [`outcome`]; [`event`] and [`policy`]; [`store`]; [`rules`] and [`address`]; [`clock`](mod@clock),
-//! [`waiting`] and [`rate_limiter`]. [`text`] holds what all text forms share. Without the feature `std`, which is on
-//! by default, the modules up to `policy` remain, for machines with an allocator but no std.
+//! [`waiting`] and [`rate_limiter`]. [`text`] holds what all text forms share.
+//!
+//! # Features
+//! | feature | what it adds |
+//! |---|---|
+//! | `std`, on by default | [`RateLimiter`], its clocks, [`waiting`], [`Keyed`](store::Keyed) |
+//! | `rules` | [`MemoryStore`], [`rules`], [`address`] and [`files`], and six more crates |
+//! | `serde` | Serialize and Deserialize for what has a text form, as that text |
+//!
+//! Without features, the modules up to `policy` remain, for machines with an allocator but no std.
 //!
 //! # What holds everywhere
 //! **Time is an argument.** Limiters, stores and rules read no clock, so a recorded run can be replayed exactly and a
@@ -203,7 +211,7 @@ pub use rules::{Decision, MemoryStore, Store};
 pub mod internal {
     pub use crate::by_name;
     pub use crate::extremes::{larger, smaller};
-    pub use crate::limit::{amount::amount, bucket::lowest_terms, sealed::Sealed, sum_of_costs};
+    pub use crate::limit::{amount::amount, bucket::lowest_terms, sum_of_costs};
     pub use crate::policy::key::escaped;
     pub use crate::text::names::named;
     pub use crate::text::number::{count, digits, number};

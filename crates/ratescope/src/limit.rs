@@ -141,6 +141,8 @@ pub mod token_bucket;
 mod algorithm;
 pub(crate) mod amount;
 pub mod any;
+#[cfg(target_has_atomic = "64")]
+pub mod atomic;
 pub(crate) mod bucket;
 mod by_bucket;
 mod history;
@@ -149,7 +151,6 @@ pub mod kept;
 #[cfg(feature = "std")]
 pub mod per_key;
 mod retry;
-pub(crate) mod sealed;
 mod server;
 mod text;
 
@@ -157,11 +158,10 @@ pub use any::FORMS;
 pub use text::Form;
 pub(crate) use text::head;
 
-use crate::extremes::smaller;
+use crate::extremes::{larger, smaller};
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
-use sealed::Sealed;
 
 /// The largest cost that is counted, and the largest limit on a count.
 pub const MAX_COST: f64 = 1e12;
@@ -184,14 +184,56 @@ const SHORTEST: Span = Span::micros(1);
 /// A cost that is negative, larger or not a number is refused and not counted; only a
 /// [`charge`](Self::charge) takes a larger one.
 ///
-/// Only the crates of this workspace implement it, so that a later version can add methods.
+/// # A limiter of one's own
+/// Three methods are enough: [`initial`](Self::initial), [`peek`](Self::peek) and [`record`](Self::record). The others
+/// have defaults, which ask `peek`. With a state that can be compared, a [`RateLimiter`](crate::RateLimiter) and a
+/// [`Keyed`](crate::store::Keyed) take it:
+///
+/// ```
+/// # #[cfg(feature = "std")] {
+/// use ratescope::{Limiter, Outcome, RateLimiter, Time, clock::FakeClock};
+/// use std::time::Duration;
+///
+/// /// One event, and then none for a second.
+/// #[derive(Clone, Debug)]
+/// struct Pause;
+///
+/// impl Limiter for Pause {
+///     type State = Option<Time>;
+///
+///     fn initial(&self) -> Option<Time> {
+///         None
+///     }
+///
+///     fn peek(&self, last: &Option<Time>, now: Time, cost: f64) -> Outcome {
+///         let passed = last.is_none_or(|last| now.since(last) >= 1.0) || cost == 0.0;
+///         Outcome::new(passed, cost, 1.0)
+///     }
+///
+///     fn record(&self, last: &mut Option<Time>, now: Time, cost: f64, allowed: bool) {
+///         if allowed && cost > 0.0 {
+///             *last = Some(now);
+///         }
+///     }
+/// }
+///
+/// let clock = FakeClock::default();
+/// let users = RateLimiter::<str, _>::keyed(Pause, 1000).with_clock(clock.clone());
+/// assert!(users.check_key("ann").is_allowed() && users.check_key("bob").is_allowed());
+/// assert_eq!(users.check_key("ann").retry_after(), Some(Duration::from_secs(1)));
+/// clock.advance(Duration::from_secs(1));
+/// assert!(users.check_key("ann").is_allowed());
+/// # }
+/// ```
+///
+/// A policy and a rule file name limiters by their text forms, so they take those of this crate only.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a limiter",
     label = "a limiter is an algorithm with its numbers",
     note = "take one of `ratescope::limit`, such as `Gcra::per_second(10)`, or read a text: \
             `\"gcra 10/1s\".parse::<AnyLimiter>()?`"
 )]
-pub trait Limiter: Sealed {
+pub trait Limiter {
     /// The memory of one key.
     type State: Clone + core::fmt::Debug;
 
@@ -255,14 +297,31 @@ pub trait Limiter: Sealed {
     ///
     /// This takes longer to compute than the outcome, so it is a call of its own. Pass the state after the refused
     /// event: a limiter that counts refused events demands a longer wait.
-    fn retry_after(&self, state: &Self::State, now: Time, cost: f64) -> Retry;
+    ///
+    /// By default the wait is found by asking [`peek`](Self::peek) about later times, up to a century, for a limiter that
+    /// does not refuse an event later than it would have allowed it.
+    fn retry_after(&self, state: &Self::State, now: Time, cost: f64) -> Retry {
+        let passes = |wait: Span| self.peek(state, now.after(wait), cost).is_allowed();
+        first(passes).map_or(Retry::Never, Retry::After)
+    }
 
     /// The largest cost that would be allowed at `now`. If a cost must be below some bound to pass, as for Exim, this
-    /// is the bound.
-    fn remaining(&self, state: &Self::State, now: Time) -> f64;
+    /// is the bound. By default, what the level at `now` leaves of the limit.
+    fn remaining(&self, state: &Self::State, now: Time) -> f64 {
+        let Outcome { level, limit, .. } = self.peek(state, now, 0.0);
+        larger(limit - level, 0.0)
+    }
 
-    /// How long until an event of cost 1 is decided as the first event of a new key, if nothing arrives before.
-    fn reset_after(&self, state: &Self::State, now: Time) -> Span;
+    /// How long until an event of cost 1 is decided as the first event of a new key, if nothing arrives before. By
+    /// default this is found as by [`retry_after`](Self::retry_after).
+    fn reset_after(&self, state: &Self::State, now: Time) -> Span {
+        let new = self.initial();
+        let is_new = |wait: Span| {
+            let then = now.after(wait);
+            self.peek(state, then, 1.0) == self.peek(&new, then, 1.0)
+        };
+        first(is_new).unwrap_or(LONGEST)
+    }
 
     /// True if the key of this state is being refused an event of cost `cost` at `now`, by the limiter that counted the
     /// state; `latest` is the latest time of an event of any key.
@@ -280,8 +339,34 @@ pub trait Limiter: Sealed {
     }
 
     /// The most that is ever admitted in any interval `(t, t + window]`, if all events have the cost
-    /// `cost` and time does not run backwards. Infinite when the limiter has no such bound.
-    fn max_admitted(&self, window: Span, cost: f64) -> f64;
+    /// `cost` and time does not run backwards. Infinite when the limiter has no such bound, as by default.
+    fn max_admitted(&self, _window: Span, _cost: f64) -> f64 {
+        f64::INFINITY
+    }
+}
+
+/// The longest wait that is looked for where a limiter has no formula: a hundred years of 365 days.
+const LONGEST: Span = Span::seconds(100 * 365 * 86_400);
+
+/// The shortest wait after which `holds`, by doubling it and then halving the step: some ninety questions.
+fn first(holds: impl Fn(Span) -> bool) -> Option<Span> {
+    if holds(Span::ZERO) {
+        return Some(Span::ZERO);
+    }
+    let longest = LONGEST.micros_up().unsigned_abs();
+    let mut after = 1;
+    while !holds(Span::micros(after)) {
+        if after == longest {
+            return None;
+        }
+        after = (after * 2).min(longest);
+    }
+    let mut before = after / 2;
+    while after - before > 1 {
+        let middle = before + (after - before) / 2;
+        if holds(Span::micros(middle)) { after = middle } else { before = middle }
+    }
+    Some(Span::micros(after))
 }
 
 /// The cost that a charge counts, at most [`MAX_COST`].

@@ -12,7 +12,7 @@ use ratescope::limit::Limiter;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::rules::{MemoryStore, Reloaded, Rules};
 use ratescope_live::{Probe, Wanted};
-use ratescope_tower::RateLimit;
+use ratescope_tower::RateLimitLayer;
 use std::sync::Arc;
 use tower_service::Service;
 
@@ -80,7 +80,8 @@ async fn a_layer_is_seen() {
     let probe = Arc::new(Probe::default());
     let rules = Rules::read("rules.yaml", text).unwrap();
     let store = probe.observe(MemoryStore::new(rules, 100));
-    let limit = RateLimit::new(store.clone()).header("user", HeaderName::from_static("x-user"));
+    let limit =
+        RateLimitLayer::new(store.clone()).header("user", HeaderName::from_static("x-user"));
     let mut service = Router::new().route("/", get(|| async {})).layer(limit);
     let mut viewer = probe.look(&Wanted::default(), at(0.0)).unwrap();
     for (user, status) in [("ann", 200), ("ann", 200), ("ann", 429), ("bob", 200)] {

@@ -11,7 +11,7 @@ use ratescope::Span;
 use ratescope::clock::{Clock, FakeClock};
 use ratescope::rules::{MemoryStore, Rules};
 use ratescope_live::{Probe, Routes, VIEWERS};
-use ratescope_tower::RateLimit;
+use ratescope_tower::RateLimitLayer;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tower_service::Service;
@@ -23,7 +23,7 @@ fn service(live: impl FnOnce(Routes) -> Routes) -> (Router, Routes, FakeClock) {
     let rules = Rules::read("rules.yaml", "domain: web\nlimit: gcra 2/1h per user\n").unwrap();
     let (probe, clock) = (Arc::new(Probe::default()), FakeClock::default());
     let store = probe.observe(MemoryStore::new(rules, 100));
-    let limit = RateLimit::new(store)
+    let limit = RateLimitLayer::new(store)
         .clock(clock.clone())
         .header("user", HeaderName::from_static("x-user"));
     let routes = live(Routes::new(probe).clock(clock.clone()));

@@ -10,12 +10,12 @@ use ratescope::clock::Clock;
 use ratescope::policy::is_credential;
 use ratescope::rules::{Observed, Store};
 use ratescope_tower::internal::text;
-use ratescope_tower::{Head, Problem, RateLimit, RateLimited, Unidentified};
+use ratescope_tower::{Head, Problem, RateLimit, RateLimitLayer, Unidentified};
 use std::borrow::Cow;
 use std::sync::Arc;
 use tower_layer::Layer;
 
-pub(super) type Auth<C> = RateLimited<Pass, Observed<DomainStore>, Problem, C>;
+pub(super) type Auth<C> = RateLimit<Pass, Observed<DomainStore>, Problem, C>;
 
 const METHOD: [&str; 2] = ["x-forwarded-method", "x-original-method"];
 const PATH: [&str; 2] = ["x-forwarded-uri", "x-original-uri"];
@@ -64,7 +64,7 @@ pub(super) fn layer<C: Clock + Clone>(
     let [of_method, of_path, of_host] = [(); 3].map(|()| Arc::clone(forms));
     let name = domain.store.rules().domain().to_owned();
     let outages = Arc::clone(domain.headers.outages());
-    let mut limit = RateLimit::new(domain.store.clone())
+    let mut limit = RateLimitLayer::new(domain.store.clone())
         .name(&name)
         .outages(outages)
         .clock(clock.clone())

@@ -4,7 +4,6 @@
 
 use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
-use ratescope::internal::Sealed;
 use ratescope::limit::Limiter;
 use ratescope::outcome::{Outcome, Retry};
 use ratescope::time::{Span, Time};
@@ -44,8 +43,6 @@ fn seconds(text: &str) -> Option<Span> {
 /// was set back, and the pause moves back with it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pause;
-
-impl Sealed for Pause {}
 
 impl Limiter for Pause {
     type State = [Time; 2];

@@ -189,6 +189,18 @@ impl Bucket {
         Bucket { size: size as f64, full: millionths * self.per_millionth as u128, ..self }
     }
 
+    /// The time that an event takes to drain, rounded up, and that of as many events as the bucket holds, in
+    /// nanoseconds. A bucket that admits nothing has no time for any.
+    #[cfg(target_has_atomic = "64")]
+    pub(super) const fn nanos(&self) -> [u64; 2] {
+        const MOST: u128 = u64::MAX as u128;
+        let interval =
+            (self.per_millionth as u128 * 1_000_000_000).div_ceil(self.per_micro as u128);
+        let interval = if interval > MOST { MOST } else { interval };
+        let full = interval * (self.full / self.per_millionth as u128) / 1_000_000;
+        [interval as u64, if full > MOST { u64::MAX } else { full as u64 }]
+    }
+
     /// The parts that drain between two instants.
     fn drained(&self, one: Time, other: Time) -> u128 {
         let micros = other.as_micros().wrapping_sub(one.as_micros()).cast_unsigned();

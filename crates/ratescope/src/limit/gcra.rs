@@ -67,6 +67,12 @@ impl Gcra {
         self.0.rate
     }
 
+    /// The time of an event, rounded up, and of a full burst, in nanoseconds.
+    #[cfg(target_has_atomic = "64")]
+    pub(super) const fn nanos(&self) -> [u64; 2] {
+        self.0.nanos()
+    }
+
     /// How many events pass at once from rest.
     pub fn burst(&self) -> f64 {
         self.0.size

@@ -28,7 +28,6 @@
 
 use super::Limiter;
 use super::kept::{Keeps, KeptError, Shape, converted};
-use super::sealed::Sealed;
 use crate::outcome::{Outcome, Retry};
 use crate::time::{Span, Time};
 use core::fmt;
@@ -160,8 +159,6 @@ where
         }
     }
 }
-
-impl<L> Sealed for PerKey<L> {}
 
 impl<L> Limiter for PerKey<L>
 where

@@ -6,7 +6,7 @@ use axum::routing::get;
 use http::uri::PathAndQuery;
 use limitador::RateLimiter;
 use limitador::limit::{Context, Limit};
-use ratescope_tower::{Headers, RateLimit};
+use ratescope_tower::{Headers, RateLimitLayer};
 use ratescope::rules::{MemoryStore, Rules};
 use ratescope_service::{Code, Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
 use std::collections::HashMap;
@@ -62,9 +62,9 @@ pub fn serve(name: &str) -> Result<(), Box<dyn Error>> {
 }
 
 /// Our layer with one limit for addresses, which is never met, and all headers.
-fn layer() -> Result<RateLimit<MemoryStore>, Box<dyn Error>> {
+fn layer() -> Result<RateLimitLayer<MemoryStore>, Box<dyn Error>> {
     let rules = Rules::read("rules.yaml", "domain: web\nlimit: gcra 1000000000/1h per ip\n")?;
-    let limit = RateLimit::new(MemoryStore::new(rules, 100_000)).headers(Headers::ALL);
+    let limit = RateLimitLayer::new(MemoryStore::new(rules, 100_000)).headers(Headers::ALL);
     Ok(limit.peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip()))
 }
 

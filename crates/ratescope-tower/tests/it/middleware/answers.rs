@@ -8,7 +8,7 @@ use http::{HeaderMap, Request, Response, StatusCode};
 use ratescope::Policy;
 use ratescope::rules::{MemoryStore, Rules};
 use ratescope_redis::{Options, RedisStore};
-use ratescope_tower::{GrpcStatus, Headers, RateLimit, Refused};
+use ratescope_tower::{GrpcStatus, Headers, RateLimitLayer, Refused};
 use serde_json::{Value, json};
 use sfv::{BareItem, List, ListEntry, Parser};
 use tower::ServiceExt;
@@ -433,7 +433,7 @@ async fn pages_of_other_origins_read_the_headers() {
         .allow_origin(Any)
         .allow_methods(Any)
         .expose_headers(ratescope_tower::headers::ALL_NAMES);
-    let limit = RateLimit::new(ruled("domain: web\nlimit: fixed-window 1/3600w\n"));
+    let limit = RateLimitLayer::new(ruled("domain: web\nlimit: fixed-window 1/3600w\n"));
     let app = Router::new().route("/", axum::routing::get(|| async {})).layer(limit).layer(cors);
     let ask = async |method: &str| {
         let request = Request::builder().method(method).header("origin", "https://a.example");

@@ -6,14 +6,14 @@ use axum::extract::ConnectInfo;
 use axum::extract::connect_info::MockConnectInfo;
 use axum::routing::get;
 use http::Request;
-use ratescope_tower::RateLimit;
+use ratescope_tower::RateLimitLayer;
 use std::net::SocketAddr;
 use tower::ServiceExt;
 
 const RULES: &str = "domain: web\nlimit: gcra 2/1h per ip+route\n";
 
 fn app(rules: &str) -> Router {
-    let limit = RateLimit::new(ruled(rules)).clock(Hand::default()).axum().unwrap();
+    let limit = RateLimitLayer::new(ruled(rules)).clock(Hand::default()).axum().unwrap();
     let user = || async { "hello" };
     Router::new().route("/users/{id}", get(user)).route("/free", get(user)).layer(limit)
 }
@@ -59,7 +59,7 @@ async fn nobody_shares_a_key_for_want_of_a_peer() {
 #[test]
 fn it_does_not_start_without_a_source() {
     let rules = "domain: web\nlimit: gcra 2/1h per user\n";
-    let layer = || RateLimit::new(ruled(rules));
+    let layer = || RateLimitLayer::new(ruled(rules));
     assert_eq!(layer().axum().unwrap_err().fields, ["user"]);
     assert!(layer().user(|name: &String| name).axum().is_ok());
 }
@@ -67,7 +67,7 @@ fn it_does_not_start_without_a_source() {
 /// What was set before stays.
 #[tokio::test]
 async fn own_sources_stay() {
-    let limit = RateLimit::new(ruled(RULES)).clock(Hand::default());
+    let limit = RateLimitLayer::new(ruled(RULES)).clock(Hand::default());
     let limit =
         limit.peer(|ip: &std::net::IpAddr| *ip).routes(["/{*all}"]).unwrap().axum().unwrap();
     let app = Router::new().route("/a", get("")).route("/b", get("")).layer(limit);

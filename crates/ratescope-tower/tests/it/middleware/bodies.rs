@@ -7,7 +7,7 @@ use core::task::{Context, Poll, Waker};
 use http::{HeaderMap, Response};
 use http_body::{Body, Frame};
 use ratescope::rules::{MemoryStore, Store};
-use ratescope_tower::{Charged, Counted, Problem, RateLimit};
+use ratescope_tower::{Charged, Counted, Problem, RateLimitLayer};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tower_layer::Layer;
@@ -61,7 +61,7 @@ impl From<String> for Pieces {
     }
 }
 
-type Charging<S> = RateLimit<S, Problem, Hand, Charged>;
+type Charging<S> = RateLimitLayer<S, Problem, Hand, Charged>;
 
 fn per_byte<S: Store>(store: S) -> Charging<S> {
     limit(store, &Hand::default()).charge_body(|bytes| bytes as f64)

@@ -2,7 +2,7 @@
 
 use crate::middleware::parts::{Far, Hand, Inner, call, finished, get, limit, send};
 use core::task::Poll;
-use ratescope_tower::{Problem, RateLimit};
+use ratescope_tower::{Problem, RateLimitLayer};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio_test::task::spawn;
@@ -14,7 +14,7 @@ const RULES: &str = "domain: web\nlimit: leaky-bucket 1/1s queue 10 per ip\n";
 
 struct Setting {
     clock: Hand,
-    layer: RateLimit<Far, Problem, Hand>,
+    layer: RateLimitLayer<Far, Problem, Hand>,
     store: Far,
     inner: Inner,
 }

@@ -6,7 +6,7 @@ use core::task::{Context, Poll, Waker};
 use http::{Request, Response};
 use proptest::prelude::*;
 use ratescope::rules::Store;
-use ratescope_tower::{Problem, RateLimit, RateLimited};
+use ratescope_tower::{Problem, RateLimit, RateLimitLayer};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -23,10 +23,10 @@ const LEAKY: &str = "domain: web\nlimit: leaky-bucket 1/1s queue 100 per ip\n";
 const ONE: &str = "domain: web\nlimit: 1/1m per ip\n";
 
 type Requests = mock::Handle<Request<String>, Response<String>>;
-type OverMock<S> = RateLimited<mock::Mock<Request<String>, Response<String>>, S, Problem, Hand>;
+type OverMock<S> = RateLimit<mock::Mock<Request<String>, Response<String>>, S, Problem, Hand>;
 
 /// A service over tower's mock, which panics if it is called without being ready.
-fn over_mock<S: Store>(layer: &RateLimit<S, Problem, Hand>) -> (OverMock<S>, Requests) {
+fn over_mock<S: Store>(layer: &RateLimitLayer<S, Problem, Hand>) -> (OverMock<S>, Requests) {
     let (inner, requests) = mock::pair();
     (layer.layer(inner), requests)
 }
@@ -182,7 +182,7 @@ fn a_service_that_is_dropped_ready_gives_its_place_back() {
     assert!(is_ready(&mut clone));
 }
 
-type Limited<S> = RateLimited<ConcurrencyLimit<Inner>, S, Problem, Hand>;
+type Limited<S> = RateLimit<ConcurrencyLimit<Inner>, S, Problem, Hand>;
 type Sent<S> = Spawn<<Limited<S> as Service<Request<String>>>::Future>;
 
 /// The next thing that happens, to the clone or the request of this number.
@@ -333,8 +333,8 @@ fn public_types_are_send_and_sync() {
     fn are<T: Send + Sync>() {}
     fn can_be_sent<T: Send>() {}
     type Store = ratescope::rules::MemoryStore;
-    are::<ratescope_tower::RateLimit<Store>>();
-    are::<(ratescope_tower::RateLimited<(), Store>, ratescope_tower::outgoing::Pace)>();
+    are::<ratescope_tower::RateLimitLayer<Store>>();
+    are::<(ratescope_tower::RateLimit<(), Store>, ratescope_tower::outgoing::Pace)>();
     are::<(ratescope_tower::Refused<'static>, ratescope_tower::Reservation)>();
     are::<(ratescope_tower::Headers, ratescope_tower::Proxies, ratescope_tower::Unidentified)>();
     can_be_sent::<(ratescope_tower::Passed, ratescope_tower::watch::Watch)>();

@@ -4,12 +4,12 @@ use crate::middleware::parts::{Far, Hand, Inner, get, head, limit, ruled, send};
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
 use ratescope::rules::MemoryStore;
 use ratescope::{Event, Time};
-use ratescope_tower::{Problem, Proxies, RateLimit, Unidentified};
+use ratescope_tower::{Problem, Proxies, RateLimitLayer, Unidentified};
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use tower_layer::Layer;
 
-type Limit = RateLimit<MemoryStore, Problem, Hand>;
+type Limit = RateLimitLayer<MemoryStore, Problem, Hand>;
 
 /// Which of the requests pass a limit of one for each value of `field`.
 #[track_caller]
@@ -385,7 +385,7 @@ descriptors:
     let Err(missing) = limit().check_sources() else { panic!("nothing is missing") };
     assert_eq!(missing.fields, ["ip", "user", "tenant"]);
     let message = "the layer has no source for ip, user, tenant, which rules are about; \
-                   RateLimit::peer gives ip, RateLimit::user gives user, and RateLimit::field gives \
+                   RateLimitLayer::peer gives ip, RateLimitLayer::user gives user, and RateLimitLayer::field gives \
                    any other field";
     assert_eq!(missing.to_string(), message);
     let whole = limit()

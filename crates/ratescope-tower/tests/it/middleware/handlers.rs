@@ -3,7 +3,7 @@
 use crate::middleware::parts::{Far, Hand, call, finished, get, limit, ruled};
 use http::{Request, Response};
 use ratescope::rules::{Decision, Store};
-use ratescope_tower::{Problem, RateLimit};
+use ratescope_tower::{Problem, RateLimitLayer};
 use tower::service_fn;
 use tower_layer::Layer;
 
@@ -17,7 +17,7 @@ async fn left(request: Request<String>) -> Result<Response<String>, String> {
     Ok(Response::new(text))
 }
 
-fn bodies<S: Store>(limit: RateLimit<S, Problem, Hand>) -> Vec<String> {
+fn bodies<S: Store>(limit: RateLimitLayer<S, Problem, Hand>) -> Vec<String> {
     let mut service = limit.layer(service_fn(left));
     let mut body = || finished(call(&mut service, get("/", "192.0.2.7"))).unwrap().into_body();
     (0..3).map(|_| body()).collect()

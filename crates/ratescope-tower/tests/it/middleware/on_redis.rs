@@ -6,7 +6,7 @@ use core::future::poll_fn;
 use ratescope::rules::{Details, Rules, Store};
 use ratescope::{Event, Span, Time};
 use ratescope_redis::{Options, RedisStore, TimeSource};
-use ratescope_tower::{RateLimit, RateLimited};
+use ratescope_tower::{RateLimit, RateLimitLayer};
 use std::time::Instant;
 use tokio::task::JoinSet;
 use tower_layer::Layer;
@@ -21,12 +21,12 @@ descriptors:
 ";
 
 async fn status<S, A, C>(
-    service: &mut RateLimited<Inner, S, A, C>,
+    service: &mut RateLimit<Inner, S, A, C>,
     path: &str,
     ip: &str,
 ) -> (u16, String)
 where
-    RateLimited<Inner, S, A, C>:
+    RateLimit<Inner, S, A, C>:
         Service<http::Request<String>, Response = http::Response<String>, Error = String>,
 {
     poll_fn(|cx| service.poll_ready(cx)).await.unwrap();
@@ -47,7 +47,7 @@ async fn services_share_a_redis_and_go_on_without_it() {
         let rules = Rules::read("rules.yaml", RULES).unwrap();
         let options = Options::default().deadline(PATIENCE);
         let store = RedisStore::open(&server.url(), rules, options).unwrap();
-        RateLimit::new(store).layer(Inner::default())
+        RateLimitLayer::new(store).layer(Inner::default())
     });
     let rules = Rules::read("rules.yaml", "domain: task\nlimit: 1/3600w per user\n").unwrap();
     let store =
@@ -116,7 +116,7 @@ async fn a_secret_is_charged_by_its_hash() {
     let rules = Rules::read("rules.yaml", rules).unwrap();
     let options = Options::default().deadline(PATIENCE);
     let store = RedisStore::open(&server.url(), rules, options).unwrap();
-    let limit = RateLimit::new(store).header("client", http::header::AUTHORIZATION);
+    let limit = RateLimitLayer::new(store).header("client", http::header::AUTHORIZATION);
     let mut service = limit.charge(|_| 2.0).layer(Inner::default());
     for left in [Some("4"), Some("1")] {
         let mut request = get("/", "192.0.2.7");

@@ -9,7 +9,7 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::rules::{Decision, Observed, Observer, Reloaded, Rules, Store};
 use ratescope::{Event, MemoryStore, Policy, Time};
 use ratescope_redis::{Options, RedisStore};
-use ratescope_tower::{Problem, RateLimit, Reservation};
+use ratescope_tower::{Problem, RateLimitLayer, Reservation};
 use std::sync::{Arc, Mutex};
 use tower_layer::Layer;
 use tower_service::Service;
@@ -30,7 +30,7 @@ fn by(name: &str, limiter: &str) -> Request<String> {
     request
 }
 
-fn own<S: Store>(store: S) -> RateLimit<S, Problem, Hand> {
+fn own<S: Store>(store: S) -> RateLimitLayer<S, Problem, Hand> {
     limit(store, &Hand::default())
         .user(|customer: &Customer| &customer.name)
         .limit_of("calls", |head| head.extensions.get::<Customer>()?.limiter.clone())

@@ -8,7 +8,7 @@ use core::task::{Context, Poll, Waker};
 use http::{HeaderMap, Request, Response};
 use ratescope::rules::Store;
 use ratescope::{Span, Time};
-use ratescope_tower::{Clock, FakeClock, RateLimit};
+use ratescope_tower::{Clock, FakeClock, RateLimitLayer};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tower_service::Service;
@@ -123,8 +123,8 @@ impl Seen {
 pub(crate) fn limit<S: Store>(
     store: S,
     clock: &Hand,
-) -> RateLimit<S, ratescope_tower::Problem, Hand> {
-    RateLimit::new(store).clock(clock.clone())
+) -> RateLimitLayer<S, ratescope_tower::Problem, Hand> {
+    RateLimitLayer::new(store).clock(clock.clone())
 }
 
 /// A request from an address.

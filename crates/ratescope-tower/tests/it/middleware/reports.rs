@@ -8,7 +8,7 @@ use ratescope::rules::{
     Store, TopKeys,
 };
 use ratescope::{Policy, Time};
-use ratescope_tower::{Head, Problem, RateLimit};
+use ratescope_tower::{Head, Problem, RateLimitLayer};
 use std::borrow::Cow;
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -214,7 +214,7 @@ fn requests_that_share_a_key_are_told() {
 /// Neither in the log nor in the texts of keys, wherever in the request the layer takes it from.
 #[test]
 fn what_comes_from_a_header_is_hashed_unless_it_is_shown() {
-    type Limit = RateLimit<Observed<MemoryStore>, Problem, Hand>;
+    type Limit = RateLimitLayer<Observed<MemoryStore>, Problem, Hand>;
     type SetUp<'a> = &'a dyn Fn(Limit) -> Limit;
     let header = HeaderName::from_static("x-customer");
     fn by_closure(head: Head<'_>) -> Option<Cow<'_, str>> {
@@ -288,7 +288,7 @@ fn rules_for_nobody_and_tiers_without_rules_are_told_at_the_start() {
 /// At the start, too, and in the form that the layer's settings give to requests.
 #[test]
 fn values_that_are_not_normal_are_told_at_the_start() {
-    type Limit = RateLimit<MemoryStore, Problem, Hand>;
+    type Limit = RateLimitLayer<MemoryStore, Problem, Hand>;
     let text = "domain: web\ndescriptors:\n- {key: path, value: //login, limit: 9/1m}\n\
                 - {key: host, value: API.example.org, limit: 9/1m}\n- {key: method, value: post, limit: 9/1m}\n\
                 - {key: ip, value: \"2001:db8::7\", limit: 9/1m}\n\
@@ -332,8 +332,8 @@ fn values_that_are_not_normal_are_told_at_the_start() {
     ];
     let all = [path, others[0], others[1], others[2]];
     assert_eq!(warned(|limit| limit), all);
-    assert_eq!(warned(RateLimit::refuse_doubtful_paths), all);
-    assert_eq!(warned(RateLimit::keep_slashes), others);
+    assert_eq!(warned(RateLimitLayer::refuse_doubtful_paths), all);
+    assert_eq!(warned(RateLimitLayer::keep_slashes), others);
     assert_eq!(warned(|limit| limit.refuse_doubtful_paths().keep_slashes()), others);
     // The values of the service's own source are not normalized.
     assert_eq!(warned(|limit| limit.field("path", |_| Some("//login".into()))), others);
@@ -421,7 +421,7 @@ fn rules_for_what_the_layer_does_not_know() {
                  layer=\"{layer}\" field=\"user\""
             ),
             "WARN ratescope: rules are about the field ip, but the server does not say where \
-             connections come from: all such requests share one key; see RateLimit::peer"
+             connections come from: all such requests share one key; see RateLimitLayer::peer"
                 .to_owned(),
         ]
     };

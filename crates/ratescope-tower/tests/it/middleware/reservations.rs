@@ -11,7 +11,7 @@ use http_body_util::BodyExt;
 use ratescope::rules::{MemoryStore, Rules, Store};
 use ratescope::{Event, Time};
 use ratescope_redis::{Options, RedisStore};
-use ratescope_tower::{Problem, RateLimit, Reservation};
+use ratescope_tower::{Problem, RateLimitLayer, Reservation};
 use std::cell::Cell;
 use std::panic;
 use std::sync::{Arc, Mutex};
@@ -39,7 +39,7 @@ fn keeper(
 }
 
 /// The reservation of a request of cost 6.
-fn reserve<S: Store>(limit: RateLimit<S, Problem, Hand>) -> Reservation {
+fn reserve<S: Store>(limit: RateLimitLayer<S, Problem, Hand>) -> Reservation {
     let kept = Reservations::default();
     let mut service = limit.cost(|_| 6.0).reserve().layer(keeper(&kept));
     let response = finished(call(&mut service, get("/", "192.0.2.7"))).unwrap();

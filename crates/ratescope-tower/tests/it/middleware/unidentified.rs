@@ -5,7 +5,7 @@ use crate::middleware::parts::{Far, Hand, Inner, get, head, limit, ruled, send};
 use crate::middleware::reports::told;
 use http::{HeaderValue, Request, Response, StatusCode};
 use ratescope::rules::Store;
-use ratescope_tower::{GrpcStatus, Head, Problem, RateLimit, Refused, Unidentified};
+use ratescope_tower::{GrpcStatus, Head, Problem, RateLimitLayer, Refused, Unidentified};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn user(request: Head<'_>) -> Result<Option<Cow<'_, str>>, Unidentified> {
     Ok((name != "guest").then_some(Cow::Borrowed(name)))
 }
 
-fn by_user<S: Store>(store: S, clock: &Hand) -> RateLimit<S, Problem, Hand> {
+fn by_user<S: Store>(store: S, clock: &Hand) -> RateLimitLayer<S, Problem, Hand> {
     limit(store, clock).key("user", user)
 }
 

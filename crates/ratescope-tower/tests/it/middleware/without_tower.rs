@@ -12,7 +12,7 @@ use hyper_util::rt::TokioExecutor;
 use proptest::prelude::*;
 use ratescope::Span;
 use ratescope::rules::{Decision, Store};
-use ratescope_tower::{Clock, FakeClock, RateLimit, Reservation, SystemClock};
+use ratescope_tower::{Clock, FakeClock, RateLimitLayer, Reservation, SystemClock};
 use std::sync::Arc;
 use tower_layer::Layer;
 
@@ -24,7 +24,7 @@ descriptors:
   - {key: path, value: /report, throttle: soft 50%, limit: token-bucket 2/1m}
 ";
 
-type Limit<S> = RateLimit<S, ratescope_tower::Problem, Hand>;
+type Limit<S> = RateLimitLayer<S, ratescope_tower::Problem, Hand>;
 
 /// The response of a service that answers with the path.
 async fn respond<S: Store>(limit: &Limit<S>, mut request: Request<String>) -> Response<String> {
@@ -89,7 +89,7 @@ fn handlers_find_the_decision_and_the_reservation() {
 fn a_request_waits_in_the_queue() {
     let clock = FakeClock::default();
     let store = ruled("domain: web\nlimit: leaky-bucket 1/1s queue 5 per ip\n");
-    let limit = RateLimit::new(store).clock(clock.clone());
+    let limit = RateLimitLayer::new(store).clock(clock.clone());
     let _ = finished(limit.check::<_, String>(&mut get("/", "192.0.2.1"))).unwrap();
     let mut second = get("/", "192.0.2.1");
     let mut check = pin!(limit.check::<_, String>(&mut second));

@@ -3,6 +3,7 @@
 
 mod adaptive;
 mod article;
+mod atomic;
 mod backwards;
 mod bound;
 mod by_hour;
