@@ -44,7 +44,7 @@
 //! ```
 //! use axum::{Router, routing::get};
 //! use ratescope::{MemoryStore, Policy};
-//! use ratescope_tower::{RateLimit, headers};
+//! use ratescope_tower::{RateLimitLayer, headers};
 //! use tower_http::cors::{Any, CorsLayer};
 //!
 //! let policy: Policy = "gcra 10/1s".parse()?;

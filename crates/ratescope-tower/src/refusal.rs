@@ -6,7 +6,7 @@
 //! ```
 //! use http::Response;
 //! use ratescope::Policy;
-//! use ratescope_tower::{RateLimit, Refused};
+//! use ratescope_tower::{RateLimitLayer, Refused};
 //! use ratescope::rules::{MemoryStore, Rules};
 //!
 //! let policy: Policy = "gcra 10/1s per ip".parse()?;
