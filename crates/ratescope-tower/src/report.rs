@@ -276,13 +276,13 @@ fn not_normal_for_layer(rules: &Rules, settings: &LayerSettings) {
 #[cold]
 pub(super) fn keyless(rule: &str, field: &str, layer: Option<&str>) {
     tracing::warn!(
-            target: "ratescope",
-            layer,
-            rule,
-            field,
-                "all requests without this field share one count; give each request the field, or write a rule for each of its \
-             values, which does not apply to them",
-            );
+    target: "ratescope",
+    layer,
+    rule,
+    field,
+        "all requests without this field share one count; give each request the field, or write a rule for each of its \
+     values, which does not apply to them",
+    );
 }
 
 /// Logs that the peer is not known.
