@@ -14,7 +14,6 @@ mod tls;
 mod upkeep;
 
 use crate::server::{self, Settings};
-use crate::store;
 use crate::terminal::{Visible, until_closed};
 use admin::Admin;
 pub(crate) use args::Args;
@@ -73,10 +72,7 @@ fn begin(args: &Args) -> Result<(), Box<dyn Error>> {
                 };
                 serve(args, &rules, probe, live, states).await
             }
-            Some(url) => {
-                let url = store::address(url, args.store_password_file.as_deref())?;
-                serve(args, &rules, probe, live, States::on_redis(&url, args.options())?).await
-            }
+            Some(url) => serve(args, &rules, probe, live, States::on(args.redis(url)?)).await,
         }
     });
     // Does not wait for a rule file on a network that hangs.

@@ -168,7 +168,7 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     }
     let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
     let keys = args.keys;
-    let store = args.store.map(|url| store::address(&url, None)).transpose()?;
+    let store = args.store.map(|url| store::address(&url, None, None)).transpose()?;
     let at = shared::At::new(store)?;
     let lane = |rules, text| at.open(&rules).map(|store| Lane::new(rules, text, keys, store));
     let policy = |text: String| lane(Policy::read(&text, &defaults)?.into(), Some(text));

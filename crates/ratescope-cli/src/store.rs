@@ -8,8 +8,30 @@ use std::path::Path;
 const VARIABLE: &str = "RATESCOPE_STORE_PASSWORD";
 
 /// The address with the password from the first line of a file or, without a file, from the environment, if it is
-/// there.
-pub(crate) fn address(url: &str, file: Option<&Path>) -> Result<String, String> {
+/// there, and with that of the sentinels from another file.
+pub(crate) fn address(
+    url: &str,
+    file: Option<&Path>,
+    of_sentinels: Option<&Path>,
+) -> Result<String, String> {
+    let url = with_password(url, file)?;
+    let Some(path) = of_sentinels else { return Ok(url) };
+    let password = bounded::first_line(path)?;
+    let from = path.display();
+    if !url.contains("-sentinel://") {
+        return Err(format!(
+            "{from}: --store has no sentinels, as in redis-sentinel://127.0.0.1/mymaster"
+        ));
+    }
+    if password.is_empty() || url.contains("sentinel_password=") {
+        return Err(format!("{from}: it is empty, or --store has such a password, too"));
+    }
+    let password = utf8_percent_encode(&password, NON_ALPHANUMERIC);
+    let sign = if url.contains('?') { '&' } else { '?' };
+    Ok(format!("{url}{sign}sentinel_password={password}"))
+}
+
+fn with_password(url: &str, file: Option<&Path>) -> Result<String, String> {
     let (password, from) = match (file, std::env::var_os(VARIABLE)) {
         (Some(path), _) => (bounded::first_line(path)?, path.display().to_string()),
         (None, Some(value)) => {
@@ -44,6 +66,23 @@ fn with(url: &str, password: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::with;
+
+    #[test]
+    fn sentinels_have_a_password_of_their_own() {
+        let file = std::env::temp_dir().join(format!("ratescope-sentinels-{}", std::process::id()));
+        std::fs::write(&file, "a&b\n").unwrap();
+        let with = |url: &str| super::address(url, None, Some(&file));
+        for (url, expected) in [
+            ("redis-sentinel://a/m", "redis-sentinel://a/m?sentinel_password=a%26b"),
+            ("rediss-sentinel://a/m?x=y", "rediss-sentinel://a/m?x=y&sentinel_password=a%26b"),
+        ] {
+            assert_eq!(with(url).as_deref(), Ok(expected));
+        }
+        for url in ["redis://a", "redis-sentinel://a/m?sentinel_password=x"] {
+            assert!(with(url).is_err(), "{url}");
+        }
+        std::fs::remove_file(&file).unwrap();
+    }
 
     #[test]
     fn passwords_are_put_where_addresses_have_them() {

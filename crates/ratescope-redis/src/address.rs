@@ -43,6 +43,28 @@ impl Address {
         }
     }
 
+    /// This address, by TLS with these certificates.
+    #[cfg(feature = "tls")]
+    pub(super) fn with_certificates(
+        self,
+        certificates: &redis::TlsCertificates,
+    ) -> RedisResult<Self> {
+        let with = |info: ConnectionInfo| {
+            Ok(connection(&Client::build_with_tls(info, certificates.clone())?))
+        };
+        let each =
+            |infos: Vec<ConnectionInfo>| infos.into_iter().map(with).collect::<RedisResult<_>>();
+        Ok(match self {
+            Address::One(info) => Address::One(Box::new(with(*info)?)),
+            Address::Cluster(nodes) => Address::Cluster(each(nodes)?),
+            Address::Sentinels { sentinels, name, master } => Address::Sentinels {
+                sentinels: each(sentinels)?,
+                name,
+                master: Box::new(with(*master)?),
+            },
+        })
+    }
+
     /// Reads what follows the scheme of sentinels. The master's user and password stand before the hosts, the
     /// sentinels' in the query.
     fn read_sentinels(text: &str, scheme: &str) -> RedisResult<Self> {

@@ -136,6 +136,21 @@ impl Redis {
         Redis::at(Address::read(url).map_err(not_an_address)?, options)
     }
 
+    /// As [`open`](Self::open) for an address by TLS, with roots of one's own or a certificate of the client.
+    ///
+    /// # Errors
+    /// As for `open`, and if the certificates can't be read.
+    #[cfg(feature = "tls")]
+    pub fn open_with_tls(
+        url: &str,
+        certificates: &redis::TlsCertificates,
+        options: Options,
+    ) -> Result<Self, OpenError> {
+        let address =
+            Address::read(url).and_then(|address| address.with_certificates(certificates));
+        Redis::at(address.map_err(not_an_address)?, options)
+    }
+
     /// Connects to the Redis of a client that a service has already, with its user, its password, its database, and its
     /// certificates of [TLS](self#tls). It makes connections of its own, so that it can replace silent ones.
     ///

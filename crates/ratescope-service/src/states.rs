@@ -84,10 +84,14 @@ impl States {
     /// # Errors
     /// If the URL can't be read, or outside of a Tokio runtime.
     pub fn on_redis(url: &str, options: Options) -> Result<Self, OpenError> {
-        let redis = Redis::open(url, options)?;
+        Ok(Self::on(Redis::open(url, options)?))
+    }
+
+    /// States on the Redis of this connection, shared with other processes.
+    pub fn on(redis: Redis) -> Self {
         let connection = redis.clone();
         let states = Self::new(move |rules| Ok(Arc::new(connection.store(rules)?)));
-        Ok(States { redis: Some(redis), ..states })
+        States { redis: Some(redis), ..states }
     }
 
     pub(super) fn open(&self, rules: Rules) -> Result<Opened, RulesError> {

@@ -4,15 +4,16 @@ use super::load;
 use super::log;
 use super::ports::Port;
 use super::tls::{Tls, TlsFiles};
-use crate::bounded;
 use crate::rules::FormArgs;
 use crate::terminal::{above_zero, at_least_one};
+use crate::{bounded, store};
 use hyper::header::{HeaderName, HeaderValue};
 use ratescope::policy::{KeySecret, is_credential};
 use ratescope::share::Share;
 use ratescope::{ParseError, Span};
 use ratescope_live::{Probe, Routes};
-use ratescope_redis::Options;
+use ratescope_redis::redis::{ClientTlsConfig, TlsCertificates};
+use ratescope_redis::{Options, Redis};
 use ratescope_service::{Forms, HttpSettings, MetricNames};
 use ratescope_tower::{Networks, Proxies};
 use std::collections::BTreeSet;
@@ -120,6 +121,22 @@ pub(crate) struct Args {
     /// RATESCOPE_STORE_PASSWORD. On the command line, everybody on this machine sees it
     #[arg(long, value_name = "FILE", requires = "store")]
     pub(super) store_password_file: Option<PathBuf>,
+
+    /// A file with the password of the sentinels, which is its first line
+    #[arg(long, value_name = "FILE", requires = "store")]
+    pub(super) sentinel_password_file: Option<PathBuf>,
+
+    /// A file with the authorities that signed the certificate of the store, as PEM, in place of those of the system
+    #[arg(long, value_name = "FILE", requires = "store")]
+    pub(super) store_ca: Option<PathBuf>,
+
+    /// A file with the certificate that this process shows the store, as PEM
+    #[arg(long, value_name = "FILE", requires = "store_key")]
+    pub(super) store_cert: Option<PathBuf>,
+
+    /// The file with the private key of --store-cert, as PEM
+    #[arg(long, value_name = "FILE", requires = "store_cert")]
+    pub(super) store_key: Option<PathBuf>,
 
     /// How long a decision may wait for the store; if a round trip takes longer, the store is never used
     #[arg(long, value_name = "SPAN", default_value = "50ms", requires = "store", value_parser = deadline)]
@@ -272,6 +289,36 @@ impl Args {
             .share(self.share)
     }
 
+    /// The connection to the store at a URL.
+    pub(super) fn redis(&self, url: &str) -> Result<Redis, Box<dyn Error>> {
+        let password = self.store_password_file.as_deref();
+        let url = store::address(url, password, self.sentinel_password_file.as_deref())?;
+        if self.store_ca.is_none() && self.store_cert.is_none() {
+            return Ok(Redis::open(&url, self.options())?);
+        }
+        if !url.starts_with("rediss") {
+            let why =
+                "--store-ca and --store-cert are for a store by TLS, as in rediss://127.0.0.1:6380";
+            return Err(why.into());
+        }
+        let read = |path: &PathBuf| {
+            let text = bounded::text(path, LONGEST_PEM);
+            text.map(String::into_bytes).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let pair = self.store_cert.as_ref().zip(self.store_key.as_ref());
+        let client_tls = pair.map(|(certificate, key)| {
+            Ok::<_, String>(ClientTlsConfig {
+                client_cert: read(certificate)?,
+                client_key: read(key)?,
+            })
+        });
+        let certificates = TlsCertificates {
+            client_tls: client_tls.transpose()?,
+            root_cert: self.store_ca.as_ref().map(read).transpose()?,
+        };
+        Ok(Redis::open_with_tls(&url, &certificates, self.options())?)
+    }
+
     /// The secret of the hashes of secret fields.
     pub(super) fn key_secret(&self) -> Result<KeySecret, Box<dyn Error>> {
         Ok(match &self.key_secret_file {
@@ -388,6 +435,9 @@ fn interval(text: &str) -> Result<Span, ParseError> {
 fn deadline(text: &str) -> Result<Span, ParseError> {
     above_zero(text, "the deadline must be longer than zero; write it as in 50ms")
 }
+
+/// The longest file of certificates in bytes.
+const LONGEST_PEM: usize = 1 << 20;
 
 /// The longest prefix of keys, in bytes. Each key begins with it.
 const LONGEST_PREFIX: usize = 100;

@@ -2,7 +2,8 @@
 
 use super::program::{Channel, Program, get};
 use super::requests::{RULES, descriptor, request};
-use super::shell::{Folder, command};
+use super::server::Server;
+use super::shell::{Folder, Port, command};
 use ratescope_service::Code;
 use std::fs;
 use std::io::Read;
@@ -178,8 +179,49 @@ fn the_admin_port_is_served() {
     assert!(keys.trim_start().starts_with("events"), "{keys}");
     assert!(said(&["health", "--admin", &at]).contains("https:// needs --admin-ca"));
     let plain = format!("localhost:{}", secured.program.admin.port());
-    assert!(said(&["health", "--admin", &plain]).contains("its answer is not HTTP"));
+    // It gets an alert of TLS, or the connection is reset.
+    let without = said(&["health", "--admin", &plain]);
+    assert!(without.starts_with(&format!("error: {plain}: ")), "{without}");
     let server = fixture("other.pem");
     let foreign = said(&["health", "--admin", &at, "--admin-ca", server.to_str().unwrap()]);
     assert!(foreign.contains("invalid peer certificate"), "{foreign}");
+}
+
+/// The store is asked by TLS with a certificate of the client, both from files.
+#[test]
+fn a_store_that_wants_a_certificate() {
+    let port = Port::hold();
+    let file = |name: &str| fixture(name).to_str().unwrap().to_owned();
+    let [ca, certificate, key] = ["ca.pem", "server.pem", "server.key"].map(file);
+    let at = port.number.to_string();
+    let arguments = [
+        "--tls-port",
+        &at,
+        "--tls-auth-clients",
+        "yes",
+        "--tls-ca-cert-file",
+        &ca,
+        "--tls-cert-file",
+        &certificate,
+        "--tls-key-file",
+        &key,
+    ];
+    let Some(_redis) = Server::start(&arguments) else { return };
+    let url = format!("rediss://127.0.0.1:{at}");
+    let [client, client_key] = ["client.pem", "client.key"].map(file);
+    let known =
+        ["--store", &url, "--store-ca", &ca, "--store-cert", &client, "--store-key", &client_key];
+    let program = Program::of(RULES, &known);
+    assert!(get(program.http, "/check?user=ann", "").1.contains("\"allowed\":true"));
+    let health = || get(program.admin, "/healthz?verbose", "").1;
+    while !health().contains("Redis: asked") {}
+    assert!(health().contains(": ok"), "{}", health());
+    let unknown = Program::of(RULES, &["--store", &url, "--store-ca", &ca, "--deadline", "1s"]);
+    while !get(unknown.admin, "/healthz", "").1.contains("yellow: the store") {}
+    let plain = ["run", "--check", "--store", "redis://127.0.0.1", "--store-ca", &ca, &ca];
+    let refused = command(&plain).output().unwrap();
+    assert!(
+        String::from_utf8_lossy(&refused.stderr).contains("are for a store by TLS"),
+        "{refused:?}"
+    );
 }
