@@ -452,5 +452,24 @@ async fn pages_of_other_origins_read_the_headers() {
     for name in limits.filter(|name| name.contains("ratelimit") || *name == "retry-after") {
         assert!(exposed.split(',').any(|known| known == name), "{name} is not in {exposed}");
     }
-    assert_eq!(exposed.split(',').count(), 7);
+    // With that of a request that passes softly.
+    assert_eq!(exposed.split(',').count(), 8);
+}
+
+/// A client sees that its request passes only since the limit is soft, and which limit it exceeds.
+#[tokio::test]
+async fn a_soft_pass_is_seen_by_the_client() {
+    let text = "domain: web\ndescriptors:\n- {key: user, limit: fixed-window 1/3600w, throttle: soft 100%}\n";
+    let limit =
+        RateLimit::new(ruled(text)).header("user", axum::http::HeaderName::from_static("x-user"));
+    let app = Router::new().route("/", axum::routing::get(|| async {})).layer(limit);
+    let ask = async || {
+        let request = Request::get("/").header("x-user", "ann").body(Body::empty()).unwrap();
+        let answer = app.clone().oneshot(request).await.unwrap();
+        let soft = answer.headers().get("x-ratelimit-soft");
+        (answer.status().as_u16(), soft.map(|soft| soft.to_str().unwrap().to_owned()))
+    };
+    assert_eq!(ask().await, (200, None));
+    assert_eq!(ask().await, (200, Some("\"web:user\"".to_owned())));
+    assert_eq!(ask().await, (429, None));
 }
