@@ -276,12 +276,12 @@ fn not_normal_for_layer(rules: &Rules, settings: &LayerSettings) {
 #[cold]
 pub(super) fn keyless(rule: &str, field: &str, layer: Option<&str>) {
     tracing::warn!(
-    target: "ratescope",
-    layer,
-    rule,
-    field,
+        target: "ratescope",
+        layer,
+        rule,
+        field,
         "all requests without this field share one count; give each request the field, or write a rule for each of its \
-     values, which does not apply to them",
+         values, which does not apply to them",
     );
 }
 
