@@ -9,7 +9,7 @@ use ratescope::{Limiter, Outcome, Rate, Retry, Span, Time};
 
 /// Every kind of limiter, with a limit of `{rate}`, a number `{n}` and spans in terms of its period. This is
 /// the only list of them in the tests; `vectors/limiters.txt` has the decisions of each.
-pub const KINDS: [&str; 24] = [
+pub const KINDS: [&str; 26] = [
     "token-bucket {rate} burst {n}",
     "gcra {rate} burst {n}",
     "leaky-bucket {rate} queue {n}",
@@ -34,6 +34,8 @@ pub const KINDS: [&str; 24] = [
     "envoy {rate} burst {n}",
     "nginx {rate}",
     "fail2ban {rate} ban {per}",
+    "fixed-window {rate} attempts",
+    "fixed-window {rate} from first attempts",
 ];
 
 /// Those that count in whole numbers.

@@ -176,6 +176,10 @@ pub(crate) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
             let problem = "it has fixed windows only; write a limit such as 10/1m";
             return Err(problem.to_owned());
         };
+        if !window.is_plain() {
+            let problem = "its windows begin at the multiples of their length, and it has no word for attempts";
+            return Err(problem.to_owned());
+        }
         let unit = unit(window.limit())?;
         let entries = entries(&limit.per, (limits.len() > 1).then_some(n), addresses, notes)?;
         rate_limits += &actions(&entries, "# ");

@@ -30,7 +30,7 @@
 //! # The limiters
 //! | limiter | what it compares with its limit | counts | state |
 //! |---|---|---|---|
-//! | [`fixed_window`] | the count of a window of the clock, or from the first event | the allowed | 16 bytes |
+//! | [`fixed_window`] | the count of a window of the clock, or from the first event | the allowed, or all | 16 bytes |
 //! | [`sliding_window`] | the count of the last few blocks | the allowed | 40 bytes, 16 a block in use |
 //! | [`sliding_counter`] | a count that fades out | the allowed | 24 bytes |
 //! | [`sliding_log`] | the exact count of the last period | the allowed | 40 bytes, 16 an event |

@@ -1,9 +1,9 @@
 -- The fixed window: at most `most` millionths in `period` microseconds, from `offset` after each multiple of the period;
--- if the offset is the period, from the first event that is counted.
+-- if the offset is the period, from the first event that is counted. With `attempts` 1, refused events count, too.
 -- Source: crates/ratescope/src/limit/fixed_window.rs.
 local WINDOW = string.rep('\0', 9)
 
---- numbers: most period offset
+--- numbers: most period offset attempts
 local before, content
 before, i = unpack('<i8', s, i)
 content, i = amount(s, i)
@@ -20,8 +20,9 @@ end
 local passes, level, extra = content + w <= most, (content + w) / 1000000, 0
 
 --- keep
-local counts = counted and w > 0
+local counts = (counted or attempts == 1) and w > 0
 if counts then content = content + w end
+if attempts == 1 and content > 4503599627000000 then content = 4503599627000000 end
 if counts or moved then
   bytes = content > 0 and pack('<i8', begin) .. put_amount(content) or WINDOW
 end

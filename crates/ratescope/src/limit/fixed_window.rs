@@ -12,17 +12,24 @@
 //! | `fixed-window 100/1d from 06:00` | at six in the morning, UTC |
 //! | `fixed-window 100/1d from 00:00+02:00` | at midnight where clocks are two hours ahead of UTC; written as `from 22:00` |
 //! | `fixed-window 100/1w from 4d` | on Monday, as the origin of time was on a Thursday |
-//! | `fixed-window 10/1m from first` | with the first event that is counted, as INCR and EXPIRE do on Redis |
+//! | `fixed-window 10/1m from first` | with the first event that is counted |
+//! | `fixed-window 10/1m from first attempts` | with the first event, as INCR and EXPIRE do on Redis |
 //!
 //! A clock that is put forward and back has days of 23 and 25 hours, which it does not follow.
+//!
+//! # Attempts
+//! With `attempts`, refused events count, too, as a plain INCR counts them. A sender that goes on is refused until the
+//! window ends, as without. But among several limits, what one of them refuses uses up the others. Carlson calls it a
+//! counting bug. Under his limits, `10/1s & 120/1m & 240/1h`, a client that sends 120 a second gets ten through in an
+//! hour: the first second uses up the minute, and the second one the hour. Counting what was allowed, it gets 240.
 //!
 //! # At a glance
 //! * **For:** quotas and invoices, which are per hour or day of the clock.
 //! * **Against:** protecting a backend. The whole limit just before an edge and again just after is twice the limit
 //!   within a moment, and all keys' windows end together, unless they begin with their first events.
 //! * **Memory:** 16 bytes a key, whatever the limit.
-//! * **Elsewhere:** *fixed window counter*; `rate_limit` of envoyproxy/ratelimit; with `from first`, `INCR` and `EXPIRE`
-//!   on Redis.
+//! * **Elsewhere:** *fixed window counter*; `rate_limit` of envoyproxy/ratelimit; with `from first attempts`, `INCR` and
+//!   `EXPIRE` on Redis.
 //! * **Wrong in articles:** a window that is never reset; `INCR` and `EXPIRE` in two calls, so that a key without an
 //!   expiry is refused for ever; `EXPIRE` at every event, so that the window never ends for a sender that goes on.
 //!
@@ -78,7 +85,12 @@ pub struct FixedWindow {
     begins: Begins,
     /// The offset; the period for [`Begins::WithFirst`].
     offset: i64,
+    attempts: bool,
 }
+
+/// The most attempts that are counted, in millionths: beyond 2^52 an f64 is not exact. The limits that Redis can compute
+/// are below half of it.
+const MOST_ATTEMPTS: u64 = 4_503_599_627_000_000;
 
 /// Where windows begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,7 +115,19 @@ impl FixedWindow {
     /// When the count of the limit is neither 0 nor from 0.001 to 10^12.
     pub fn new(limit: Rate) -> Result<Self, BadNumber> {
         let begins = Begins::After(Span::ZERO);
-        window(limit).map(|(most, period)| FixedWindow { limit, most, period, begins, offset: 0 })
+        let (most, period) = window(limit)?;
+        Ok(FixedWindow { limit, most, period, begins, offset: 0, attempts: false })
+    }
+
+    /// The same limit, but refused events count, too, if `attempts`.
+    #[must_use]
+    pub fn with_attempts(self, attempts: bool) -> Self {
+        FixedWindow { attempts, ..self }
+    }
+
+    /// True if refused events count, too.
+    pub fn counts_attempts(&self) -> bool {
+        self.attempts
     }
 
     /// The same limit in windows that begin elsewhere.
@@ -134,6 +158,11 @@ impl FixedWindow {
     /// Where windows begin.
     pub fn begins(&self) -> Begins {
         self.begins
+    }
+
+    /// True if its windows begin at the multiples of the period, and only what was allowed counts.
+    pub fn is_plain(&self) -> bool {
+        self.offset == 0 && !self.attempts
     }
 
     /// The window of the clock that contains `now`: its first instant, and the first of the next. `None` for
@@ -232,8 +261,11 @@ impl Limiter for FixedWindow {
     fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
         let Some(amount) = amount(cost) else { return };
         let mut next = self.roll(state, now);
-        if allowed && amount > 0 {
+        if (allowed || self.attempts) && amount > 0 {
             next.counted = next.counted.saturating_add(amount);
+            if self.attempts {
+                next.counted = next.counted.min(MOST_ATTEMPTS.max(self.most + 1));
+            }
             *state = next;
         } else if next.counted > 0 {
             // Only a clock that was set back moves what was counted. What a window counted that is over stays, since
@@ -243,6 +275,9 @@ impl Limiter for FixedWindow {
     }
 
     fn undo(&self, state: &mut State, at: Time, _now: Time, cost: f64) -> bool {
+        if self.attempts {
+            return false;
+        }
         let into = at.as_micros().saturating_sub(state.begin.as_micros());
         if (0..self.period).contains(&into) {
             state.counted = state.counted.saturating_sub(amount(cost).unwrap_or(0));
@@ -280,9 +315,9 @@ impl Limiter for FixedWindow {
 impl Algorithm for FixedWindow {
     const FORM: Form = Form {
         name: "fixed-window",
-        words: "RATE [from TIME|SPAN|first]",
+        words: "RATE [from TIME|SPAN|first] [attempts]",
         example: "fixed-window 10/1m",
-        about: "at most the count in each window of the clock, or from 06:00, or from the first event; the same as a rate alone, 10/1m",
+        about: "at most the count in each window of the clock, or from 06:00, or from the first event; refused events count, too, with attempts; the same as a rate alone, 10/1m",
     };
     const UNIT: &'static str = "in window";
     kept!("fixed-window" ["period"] State {
@@ -292,7 +327,8 @@ impl Algorithm for FixedWindow {
 
     fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         let limit = FixedWindow::new(given.rate()?)?;
-        Ok(limit.with_begin(begins(given, limit.period)?)?.into())
+        let attempts = given.flag(&["attempts"]).is_some();
+        Ok(limit.with_begin(begins(given, limit.period)?)?.with_attempts(attempts).into())
     }
 
     fn quota(&self) -> Option<Rate> {
@@ -300,7 +336,8 @@ impl Algorithm for FixedWindow {
     }
 
     fn relaxed(&self, by: Relax) -> Result<Self, NotRelaxed> {
-        FixedWindow::new(by.rate(self.limit)?)?.with_begin(self.begins).map_err(NotRelaxed::from)
+        let relaxed = FixedWindow::new(by.rate(self.limit)?)?.with_begin(self.begins)?;
+        Ok(relaxed.with_attempts(self.attempts))
     }
 
     fn shape(&self) -> Shape {
@@ -311,7 +348,12 @@ impl Algorithm for FixedWindow {
         in_f64::check_window(self.most, self.period)?;
         Ok(Some(InF64::new(
             Lua { name: "window", counts: true },
-            [self.most as f64, self.period as f64, self.offset as f64],
+            [
+                self.most as f64,
+                self.period as f64,
+                self.offset as f64,
+                f64::from(u8::from(self.attempts)),
+            ],
         )))
     }
 }
@@ -322,12 +364,13 @@ impl fmt::Display for FixedWindow {
         write!(f, "fixed-window {}", self.limit)?;
         let minutes = self.offset / 60_000_000;
         match self.begins {
-            Begins::WithFirst => f.write_str(" from first"),
-            Begins::After(Span::ZERO) => Ok(()),
+            Begins::WithFirst => f.write_str(" from first")?,
+            Begins::After(Span::ZERO) => {}
             Begins::After(_) if self.offset % 60_000_000 == 0 && minutes < 24 * 60 => {
-                write!(f, " from {:02}:{:02}", minutes / 60, minutes % 60)
+                write!(f, " from {:02}:{:02}", minutes / 60, minutes % 60)?;
             }
-            Begins::After(offset) => write!(f, " from {offset}"),
+            Begins::After(offset) => write!(f, " from {offset}")?,
         }
+        f.write_str(if self.attempts { " attempts" } else { "" })
     }
 }

@@ -239,7 +239,7 @@ impl Measure {
             AnyLimiter::TokenBucket(l) => Some((Measure::Bucket(l.rate()), l.burst())),
             AnyLimiter::Gcra(l) => Some((Measure::Bucket(l.rate()), l.burst())),
             AnyLimiter::LeakyBucket(l) => Some((Measure::Bucket(l.rate()), l.queue())),
-            AnyLimiter::FixedWindow(l) => rated(Measure::FixedWindow, l.limit()),
+            AnyLimiter::FixedWindow(l) if l.is_plain() => rated(Measure::FixedWindow, l.limit()),
             AnyLimiter::SlidingWindow(l) => {
                 let measure = Measure::SlidingWindow(l.limit().per(), l.precision());
                 Some((measure, l.limit().count()))

@@ -98,6 +98,18 @@ fn per_user_and_per_address_together() {
     assert_eq!(Some(lane.level(comparison.now())), tightest);
 }
 
+/// Carlson's counting bug: what the limit per second refuses uses up those per minute and per hour.
+#[test]
+fn ten_of_72_000_attempts_pass() {
+    let attempts =
+        ["10/1s", "120/1m", "240/1h"].map(|rate| format!("fixed-window {rate} attempts"));
+    let lanes = format!("{};10/1s & 120/1m & 240/1h", attempts.join(" & "));
+    let run = run(&[("auto", "off"), ("lanes", &lanes), ("script", "120/1s to 10m")], 600.0);
+    assert_eq!(run.sent(), 72_000);
+    let allowed: Vec<u64> = run.lanes().iter().map(|lane| counts(lane).0).collect();
+    assert_eq!(allowed, [10, 240]);
+}
+
 #[test]
 fn another_limit_keeps_the_lanes_that_it_does_not_touch() {
     let mut comparison =

@@ -178,6 +178,7 @@ decides_alike! {
     haproxy [11, 20];
     envoy [21];
     fail2ban [23];
+    attempts [24, 25];
 }
 
 /// A charge afterwards is a debt, which a bucket takes without limit.

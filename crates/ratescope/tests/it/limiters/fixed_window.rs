@@ -89,6 +89,34 @@ fn another_beginning_gives_no_second_window() {
     }
 }
 
+/// As INCR and EXPIRE do: a refused event counts, and begins a window.
+#[test]
+fn attempts_are_counted() {
+    let hourly = limiter("fixed-window 2/10h from first attempts");
+    let mut state = hourly.initial();
+    let at = |hour: i64| Time::from_micros(hour * HOUR);
+    assert!(!hourly.check(&mut state, at(1), 3.0).is_allowed());
+    assert_eq!(hourly.remaining(&state, at(1)), 0.0);
+    for hour in 2..11 {
+        let outcome = hourly.check(&mut state, at(hour), 1.0);
+        assert_eq!((outcome.is_allowed(), outcome.level), (false, (hour + 2) as f64), "{hour}");
+    }
+    assert_eq!(hourly.retry_after(&state, at(10), 1.0), Retry::After(Span::hours(1)));
+    // It has counted what was refused, so nothing can be given back.
+    assert!(hourly.check(&mut state, at(11), 1.0).is_allowed());
+    assert!(!hourly.undo(&mut state, at(11), at(12), 1.0));
+    assert_eq!(hourly.remaining(&state, at(12)), 1.0);
+    // A cost that is no number, and one of nothing, count nothing.
+    for cost in [f64::NAN, -1.0, 0.0, 1e13] {
+        let _ = hourly.check(&mut state, at(12), cost);
+        assert_eq!(hourly.remaining(&state, at(12)), 1.0, "{cost}");
+    }
+    // By the clock, a window begins and ends as without.
+    let hours: Vec<i64> = (0..30).collect();
+    let of_clock = passed(&limiter("fixed-window 2/10h attempts"), &hours);
+    assert_eq!(of_clock, passed(&limiter("fixed-window 2/10h"), &hours));
+}
+
 /// Nobody waits for longer than a period, and nobody gets another limit.
 #[test]
 fn a_clock_that_is_set_back() {

@@ -76,6 +76,10 @@ fn there_is_one_form() {
         fixed-window 100/1w from 4d6h | fixed-window 100/1w from 4d6h
         fixed-window 10/1m from 20s | fixed-window 10/1m from 20s
         fixed-window 10/1m from first | fixed-window 10/1m from first
+        fixed-window 10/1m attempts | fixed-window 10/1m attempts
+        fixed-window 10/1m from 00:00 attempts | fixed-window 10/1m attempts
+        fixed-window 10/1m ATTEMPTS from first | fixed-window 10/1m from first attempts
+        100/1d attempts from 06:00 | fixed-window 100/1d from 06:00 attempts
         100/1d FROM 06:00 | fixed-window 100/1d from 06:00
         10/1m from FIRST | fixed-window 10/1m from first
         sliding-window 240/1h | sliding-window 240/1h precision 1m

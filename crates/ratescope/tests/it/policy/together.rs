@@ -15,8 +15,9 @@ type Tell = fn(&AnyLimiter, &mut AnyState, &Sent, bool);
 /// events that passed all limits, and let them pass, too.
 fn by_checks(limiter: &AnyLimiter, state: &mut AnyState, sent: &Sent, passed: bool) {
     let text = limiter.to_string();
-    let counts_all =
-        text.starts_with("haproxy") && !text.ends_with("allowed") || text.starts_with("fail2ban");
+    let counts_all = text.starts_with("haproxy") && !text.ends_with("allowed")
+        || text.starts_with("fail2ban")
+        || text.ends_with("attempts");
     if passed || counts_all || text.starts_with("earrrl") || text.ends_with("strict") {
         let _ = limiter.check(state, sent.at, sent.cost);
     } else if text.starts_with("envoy") {
