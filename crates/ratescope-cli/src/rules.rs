@@ -2,8 +2,9 @@
 
 use crate::bounded;
 use crate::terminal::{name, say};
-use ratescope::ParseError;
+use ratescope::policy::Defaults;
 use ratescope::rules::{LONGEST, Networks, Rules, RulesError, Step, Value, decode};
+use ratescope::{ParseError, Policy};
 use ratescope_service::{Form, Forms, other_format};
 use std::collections::HashSet;
 use std::error::Error;
@@ -52,10 +53,23 @@ pub(crate) fn text(path: &Path) -> Result<String, Box<dyn Error>> {
 pub(crate) fn read(path: &Path) -> Result<Rules, Box<dyn Error>> {
     let text = text(path)?;
     let name = name(path);
-    Rules::read(&name, &text).map_err(|error| match other_format(&text) {
+    let rules = Rules::read(&name, &text).map_err(|error| match other_format(&text) {
         Some(instead) => format!("{name}: {instead}").into(),
         None => told(error),
-    })
+    })?;
+    for remark in rules.remarks() {
+        say(&format!("note: {name}:{remark}"));
+    }
+    Ok(rules)
+}
+
+/// Reads a policy, and prints what was read otherwise than it is written.
+pub(crate) fn policy(text: &str, defaults: &Defaults) -> Result<Policy, ParseError> {
+    let (policy, remarks) = Policy::read_with_remarks(text, defaults)?;
+    for remark in remarks {
+        say(&format!("note: {remark}"));
+    }
+    Ok(policy)
 }
 
 /// Prints the fields of `place` that no rule uses, since they may be misspelled.

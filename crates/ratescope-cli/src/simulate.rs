@@ -171,7 +171,7 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     let store = args.store.map(|url| store::address(&url, None, None)).transpose()?;
     let at = shared::At::new(store)?;
     let lane = |rules, text| at.open(&rules).map(|store| Lane::new(rules, text, keys, store));
-    let policy = |text: String| lane(Policy::read(&text, &defaults)?.into(), Some(text));
+    let policy = |text: String| lane(rules::policy(&text, &defaults)?.into(), Some(text));
     let rules = |rules| lane(rules, None);
     let lanes = match screen {
         Some(screen) => screen.lanes(policies, files, &defaults, keys)?,

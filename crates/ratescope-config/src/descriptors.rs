@@ -38,6 +38,9 @@ pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         });
         Remark { line: first.map_or(0, |mistake| mistake.line()), text: problem }
     })?;
+    for remark in rules.remarks() {
+        config.remark(remark.line(), format!("{:?}: {}", said(remark.word()), remark.problem()));
+    }
     // The exported file has the actions of Envoy's route in comments.
     let route = |name: &str| {
         let of =

@@ -321,6 +321,7 @@ impl<C: Clock> Service<C> {
                 (Err(_), Some(instead)) => return Err(OpenError::unreadable(&path, instead)),
                 (read, _) => read?,
             };
+            crate::tell_remarks(&rules);
             let name = rules.domain().to_owned();
             let has_left = |other: &&mut Followed| {
                 other.missing > 0 && other.in_force.as_ref().is_some_and(|old| old.domain == name)

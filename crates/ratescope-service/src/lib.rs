@@ -316,7 +316,17 @@ fn reload(domain: &Domain, checks: &Checks, file: &str, text: &str, now: Time) -
             "the domain of a file can't change while it is in force; it is {}",
             before.domain()
         ))),
-        Ok(rules) => domain.store.replace(rules.with_key_secret(before.key_secret()), now),
+        Ok(rules) => {
+            tell_remarks(&rules);
+            domain.store.replace(rules.with_key_secret(before.key_secret()), now)
+        }
+    }
+}
+
+/// Logs what was read otherwise than it is written in a file.
+fn tell_remarks(rules: &Rules) {
+    for remark in rules.remarks() {
+        tracing::warn!(target: "ratescope", "{}:{remark}", rules.file());
     }
 }
 

@@ -60,6 +60,7 @@
 
 mod decide;
 pub(crate) mod key;
+mod list;
 mod secret;
 #[cfg(feature = "serde")]
 mod serialize;

@@ -227,6 +227,7 @@ pub struct Rules {
     secret_fields: HashSet<String>,
     key_secret: KeySecret,
     plan: plan::Plan,
+    remarks: Vec<Mistake>,
 }
 
 /// A rule: its events, and the limits that they have to pass.
@@ -249,6 +250,11 @@ impl Rules {
         file::read(file, text)
     }
 
+    /// What was read otherwise than it is written in the file, such as a key `Value`, which articles print for `value`.
+    pub fn remarks(&self) -> &[Mistake] {
+        &self.remarks
+    }
+
     /// Rules before the index for matching is built. Each gets its name.
     fn of(file: String, domain: String, rules: Vec<Rule>) -> Self {
         let of_steps = rules.iter().flat_map(|rule| &rule.path).filter(|step| step.secret);
@@ -265,6 +271,7 @@ impl Rules {
             secret_fields,
             key_secret: KeySecret::EMPTY,
             plan: plan::Plan::default(),
+            remarks: Vec::new(),
         };
         made.with_key_secret(KeySecret::EMPTY)
     }

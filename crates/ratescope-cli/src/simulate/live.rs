@@ -7,7 +7,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use ratescope::clock::Clock;
 use ratescope::policy::Defaults;
 use ratescope::rules::Rules;
-use ratescope::{Policy, Span, Time};
+use ratescope::{Span, Time};
 use ratescope_live::{Probe, Routes};
 use std::error::Error;
 use std::future::{pending, ready};
@@ -105,7 +105,7 @@ impl Screen {
         let mut lanes = Vec::new();
         let mut domains: Vec<String> = Vec::new();
         for (text, n) in policies.into_iter().zip(1..) {
-            let policy = Policy::read(&text, defaults)?;
+            let policy = crate::rules::policy(&text, defaults)?;
             let rules = Rules::of_policy(&format!("limiter-{n}"), policy);
             domains.push(rules.domain().to_owned());
             lanes.push(Lane::seen(rules, Some(text), keys, &self.0.probe));

@@ -1,10 +1,10 @@
 //! The text form of a policy.
 
-use super::{LIMITS, Limit, Per, Policy};
+use super::{LIMITS, Limit, Per, Policy, list};
 use crate::limit::any::AnyLimiter;
 use crate::limit::head;
 use crate::rate::Rate;
-use crate::text::{ParseError, SHORT, Words, parts, write_joined};
+use crate::text::{ParseError, SHORT, Word, Words, parts, write_joined};
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -31,14 +31,37 @@ pub struct Defaults {
 /// For a limit alone: it must have a rate, and counts all events together, of cost 1.
 const ALONE: Defaults = Defaults { rate: None, per: Per::ALL, fields: None, cost: 1.0 };
 
+/// What was read otherwise than it was written, at its place in the text.
+pub(super) type Remarks = Vec<ParseError>;
+
 impl Policy {
-    /// Reads a policy; `defaults` fill in what a limit leaves out.
+    /// Reads a policy; `defaults` fill in what a limit leaves out. A list of numbers is read, too, as it is passed to the
+    /// script of Josiah Carlson's "Introduction to rate limiting with Redis": `[[1, 10], [3600, 240, 60]] per user` is
+    /// `10/1s per user & 240/1h precision 1m per user`.
     ///
     /// # Errors
     /// When [`AnyLimiter`] cannot read a limit, a limit is for a field that events do not have, a
     /// limit never admits the cost of an event, or there are more than [`LIMITS`]. The error points at
     /// the word.
     pub fn read(text: &str, defaults: &Defaults) -> Result<Self, ParseError> {
+        Policy::read_with_remarks(text, defaults).map(|(policy, _)| policy)
+    }
+
+    /// As [`read`](Self::read), with remarks on what was read otherwise than it was written: a precision longer than its
+    /// duration in a list of numbers.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    #[doc(hidden)]
+    pub fn read_with_remarks(
+        text: &str,
+        defaults: &Defaults,
+    ) -> Result<(Self, Vec<ParseError>), ParseError> {
+        let mut remarks = Remarks::new();
+        if list::is_list(text) {
+            let limits = list::read(text, defaults, &mut remarks)?;
+            return Ok((Policy(limits), remarks));
+        }
         let mut limits = Vec::new();
         for (from, part) in parts(text, '&') {
             let limit = Limit::read(part, defaults).map_err(|e| e.inside(text, from))?;
@@ -48,7 +71,7 @@ impl Policy {
             }
             limits.push(limit);
         }
-        Ok(Policy(limits))
+        Ok((Policy(limits), remarks))
     }
 }
 
@@ -89,30 +112,37 @@ impl Limit {
             let limiter = AnyLimiter::read(text, defaults.rate)?;
             return Ok(Limit { limiter, per: defaults.per.clone(), name: None });
         };
-        let per = all[at];
-        let key = all.get(at + 1);
-        let limiter = text.get(..per.from).unwrap_or(text);
+        let limiter = text.get(..all[at].from).unwrap_or(text);
         let limiter = AnyLimiter::read(limiter, defaults.rate).map_err(|e| e.inside(text, 0))?;
-        let Some(key) = key else {
-            return Err(
-                words.missing(format!("the key after per is missing; write {}", known(defaults)))
-            );
-        };
-        if let Some(extra) = all.get(at + 2) {
-            return Err(words.wrong(
-                *extra,
-                "unexpected word; after the key comes only a name, as in per user as daily",
-            ));
-        }
-        let per: Per = words.read(*key)?;
-        let unknown =
-            |name: &&String| defaults.fields.as_ref().is_some_and(|fields| !fields.contains(name));
-        match per.fields().iter().find(unknown) {
-            None => Ok(Limit { limiter, per, name: None }),
-            Some(name) => {
-                let help = format!("{name} is not a field here; write {}", known(defaults));
-                Err(words.wrong(*key, help))
-            }
+        Ok(Limit { limiter, per: key(&words, &all, at, defaults)?, name: None })
+    }
+}
+
+/// Reads the key after the `per` at an index of all words; no other word follows.
+pub(super) fn key(
+    words: &Words<'_>,
+    all: &[Word<'_>],
+    at: usize,
+    defaults: &Defaults,
+) -> Result<Per, ParseError> {
+    let Some(key) = all.get(at + 1) else {
+        let help = format!("the key after per is missing; write {}", known(defaults));
+        return Err(words.missing(help));
+    };
+    if let Some(extra) = all.get(at + 2) {
+        return Err(words.wrong(
+            *extra,
+            "unexpected word; after the key comes only a name, as in per user as daily",
+        ));
+    }
+    let per: Per = words.read(*key)?;
+    let unknown =
+        |name: &&String| defaults.fields.as_ref().is_some_and(|fields| !fields.contains(name));
+    match per.fields().iter().find(unknown) {
+        None => Ok(per),
+        Some(name) => {
+            let help = format!("{name} is not a field here; write {}", known(defaults));
+            Err(words.wrong(*key, help))
         }
     }
 }

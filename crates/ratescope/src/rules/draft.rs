@@ -90,9 +90,10 @@ impl Draft {
         }
         let Draft { rules, replacing, always } = self;
         let rules = Rules::of(name.to_owned(), domain.to_owned(), rules);
+        let remarks = core::mem::take(&mut reader.remarks);
         let matcher = Descriptors { top, replaces: !replacing.is_empty() };
         let matcher: Option<Arc<dyn Matcher>> = Some(Arc::new(matcher));
-        reader.finish(name, Some(Rules { always, matcher, ..rules }))
+        reader.finish(name, Some(Rules { always, matcher, remarks, ..rules }))
     }
 
     /// Checks that replaced rules exist, and that no rules replace each other.

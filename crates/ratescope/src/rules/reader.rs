@@ -10,7 +10,12 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct TreeReader {
     pub(super) mistakes: Vec<Mistake>,
+    /// What was read otherwise than it was written.
+    pub(super) remarks: Vec<Mistake>,
 }
+
+/// The key `value` as many articles print it.
+const CAPITAL: &str = "Value";
 
 /// A kind of map: its name in errors, and its keys, in lists that several kinds may share.
 pub(super) struct MapKeys {
@@ -35,6 +40,10 @@ impl<'a> Map<'a> {
         self.pair(key).map(|(_, value)| value)
     }
 
+    fn has(&self, key: &str) -> bool {
+        self.pairs.iter().any(|(known, _)| known.word() == key)
+    }
+
     /// The value of a key, unless it is empty, as generated files have it.
     pub(super) fn given(&self, key: &str) -> Option<&'a Node> {
         self.get(key).filter(|node| !node.is_empty())
@@ -48,7 +57,9 @@ impl<'a> Map<'a> {
     /// A key and its value.
     pub(super) fn pair(&self, key: &str) -> Option<&'a (Node, Node)> {
         let is_hidden = self.hidden.contains(&key);
-        self.pairs.iter().find(|(known, _)| known.word() == key && !is_hidden)
+        let find = |key: &str| self.pairs.iter().find(|(known, _)| known.word() == key);
+        let capital = || find(CAPITAL).filter(|_| key == "value");
+        find(key).or_else(capital).filter(|_| !is_hidden)
     }
 
     /// All keys and values.
@@ -92,7 +103,11 @@ impl TreeReader {
             if self.mistakes.len() >= MOST {
                 break;
             }
-            if !keys.contains(&key.word()) && matches!(key.kind, Kind::Text { .. }) {
+            if key.word() == CAPITAL && keys.contains(&"value") && !map.has("value") {
+                let remark =
+                    "read as value; envoyproxy/ratelimit refuses it, though articles print it so";
+                self.remarks.push(Mistake::new(key.at, key.word(), remark));
+            } else if !keys.contains(&key.word()) && matches!(key.kind, Kind::Text { .. }) {
                 self.wrong(key, format!("not a key of {what}; {}", meant(key.word(), &keys)));
                 map.is_strange = true;
             }

@@ -1,6 +1,6 @@
 //! The settings of limits, in a descriptor or at the top of a file.
 
-use super::error::At;
+use super::error::{At, Mistake};
 use super::reader::{Map, MapKeys, TreeReader, meant};
 use super::throttle::Throttle;
 use super::yaml::{Kind, Node};
@@ -338,9 +338,29 @@ fn limits<'a>(reader: &mut TreeReader, node: &'a Node, defaults: &Defaults, read
         _ => core::slice::from_ref(node),
     };
     for item in items {
-        let Some(text) = reader.text(item, "a limit") else { continue };
-        match Policy::read(text, defaults) {
-            Ok(policy) => policy.limits().iter().for_each(|limit| read.add(item, limit.clone())),
+        // YAML reads a list of numbers, such as [[1, 10], [3600, 240, 60]], as a list of its own.
+        let numbers = (!item.items().is_empty()).then(|| {
+            let words: Vec<&str> = item.items().iter().map(Node::word).collect();
+            format!("[[{}]]", words.join(", "))
+        });
+        let text = match &numbers {
+            Some(numbers) => numbers.as_str(),
+            None => match reader.text(item, "a limit") {
+                Some(text) => text,
+                None => continue,
+            },
+        };
+        match Policy::read_with_remarks(text, defaults) {
+            Ok((policy, remarks)) => {
+                policy.limits().iter().for_each(|limit| read.add(item, limit.clone()));
+                for remark in remarks {
+                    let at =
+                        if numbers.is_some() { item.at } else { item.at_byte(remark.at().start) };
+                    let word = text.get(remark.at()).unwrap_or_default();
+                    reader.remarks.push(Mistake::new(at, word, remark.problem()));
+                }
+            }
+            Err(error) if numbers.is_some() => reader.wrong(item, error.to_string()),
             Err(error) => reader.wrong_within(item, &error),
         }
     }

@@ -175,6 +175,7 @@ const PARSERS: &[Parser] = &[
     Parser::new("limiter: digits", ["exim ", "1", "/1m"], limiter, 16),
     Parser::new("policy: limits", ["", "gcra 1/1m & ", "gcra 1/1m"], policy, 64),
     Parser::new("policy: fields", ["gcra 1/1m per ", "a+", "a"], policy, 64),
+    Parser::new("policy: a list", ["[[1,10]", ",[1,10]", "]"], policy, 64),
     Parser::new("script", ["", "1 at 1s,", ""], script, 64),
     Parser::new("rules: a list", ["", "- a\n", ""], rules, 128),
     Parser::new("rules: keys", ["domain: d\ndescriptors:\n", "- {key: k}\n", ""], rules, 144),

@@ -157,6 +157,26 @@ fn check_notes_a_network_that_is_a_text() {
     assert!(output.status.success());
 }
 
+/// What was read otherwise than written, and that a service lets nobody wait.
+#[test]
+fn check_notes_what_is_not_as_it_seems() {
+    let text = "domain: web
+descriptors:
+- {key: path, Value: /jobs, limit: leaky-bucket 2/1s queue 2}
+- {key: ip, limit: [[60, 10], [3600, 100, 7200]]}
+";
+    let name = file("seems.yaml", text);
+    let output = ratescope(&["check", &name], "");
+    assert!(output.status.success());
+    let notes = String::from_utf8(output.stderr).unwrap();
+    let queue = "leaky-bucket 2/1s queue 2: nobody waits in ratescope run, which refuses what would have to wait";
+    for note in
+        ["seems.yaml:3:15: \"Value\": read as value;", queue, "\"7200\": the precision is longer"]
+    {
+        assert!(notes.contains(note), "{note} is not in\n{notes}");
+    }
+}
+
 #[test]
 fn a_dash_is_standard_input() {
     let file = fs::read_to_string("../ratescope/tests/it/rules/good/shadow.yaml").unwrap();

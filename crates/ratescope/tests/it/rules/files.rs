@@ -39,6 +39,57 @@ fn good_files_do_what_is_expected() {
     assert!(tests >= 30, "{tests} tests");
 }
 
+/// As articles print the rules of envoyproxy/ratelimit, which refuses the key. Beside a value, it is a mistake here, too.
+#[test]
+fn a_value_with_a_capital_is_read_with_a_remark() {
+    let read = |lines: &str| {
+        let limit = "    rate_limit: {unit: day, requests_per_unit: 5}\n";
+        let text =
+            format!("domain: messaging\ndescriptors:\n  - key: message_type\n{lines}{limit}");
+        Rules::read("rules.yaml", &text)
+    };
+    let rules = read("    Value: marketing\n").unwrap();
+    assert_eq!(rules.rules()[0].name(), "messaging:message_type=marketing");
+    let remarks: Vec<String> = rules.remarks().iter().map(ToString::to_string).collect();
+    let remark = "4:5: \"Value\": read as value; envoyproxy/ratelimit refuses it, though articles print it so";
+    assert_eq!(remarks, [remark]);
+    assert!(read("    value: marketing\n").unwrap().remarks().is_empty());
+    let error = read("    value: marketing\n    Value: other\n").unwrap_err();
+    let mistake = "rules.yaml:5:5: \"Value\": not a key of a descriptor; did you mean value?";
+    assert_eq!(error.to_string(), mistake);
+}
+
+/// As a list of YAML, and as a text of JSON; a precision longer than its duration is cut.
+#[test]
+fn a_limit_is_a_list_of_numbers() {
+    let of = |list: &str| {
+        let text = format!("domain: web\ndescriptors:\n- {{key: ip, limit: {list}}}\n");
+        Rules::read("rules.yaml", &text).map(|rules| {
+            let limits = rules.rules()[0].limits().iter().map(ToString::to_string);
+            let remarks: Vec<String> = rules.remarks().iter().map(ToString::to_string).collect();
+            (limits.collect::<Vec<_>>().join(" & "), remarks)
+        })
+    };
+    let three = "fixed-window 10/1s per ip & fixed-window 120/1m per ip & \
+                 sliding-window 240/1h precision 1m per ip";
+    for list in ["[[1, 10], [60,120], [3600, 240, 60]]", "'[[1,10],[60,120],[3600,240,60]]'"] {
+        assert_eq!(of(list).unwrap(), (three.to_owned(), vec![]), "{list}");
+    }
+    let cut =
+        "the precision is longer than the duration and was cut to it, which makes a fixed window";
+    let minute = "fixed-window 120/1m per ip".to_owned();
+    assert_eq!(
+        of("'[[60,120,90]]'").unwrap(),
+        (minute.clone(), vec![format!("3:30: \"90\": {cut}")])
+    );
+    assert_eq!(of("[[60, 120, 90]]").unwrap(), (minute, vec![format!("3:21: \"90\": {cut}")]));
+    let error = of("[[60, x]]").unwrap_err().to_string();
+    assert!(
+        error.starts_with("rules.yaml:3:21: \"x\" in \"[[60, x]]\": not a number; write ["),
+        "{error}"
+    );
+}
+
 /// A test begins with empty states, also where the one before failed, and where a rule was relaxed.
 #[test]
 fn tests_know_nothing_of_each_other() {
