@@ -1,13 +1,14 @@
 //! `ratescope keys`: the keys of a running service.
 
 use crate::terminal::{Visible, until_closed};
-use crate::{bounded, operator};
+use crate::{bounded, operator, rules};
 use ratescope::Span;
-use ratescope::clock::Clock;
+use ratescope::clock::{Clock, SystemClock};
+use ratescope::policy::{Defaults, Per};
 use serde_json::Value;
 use std::error::Error;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// See which clients a running service refuses, look at one of them, reset it, or give it another limit for a while
 ///
@@ -52,6 +53,9 @@ enum What {
     Exceptions,
     /// Give a key another limit for a while, or the usual one again
     Except(Except),
+    /// Say what the value of a key on Redis means, from standard input:
+    /// redis-cli GET limit:{user=ann} | ratescope keys decode 'gcra 10/1m burst 5 per user'
+    Decode(Decode),
 }
 
 #[derive(clap::Args)]
@@ -66,6 +70,13 @@ struct Except {
 
     #[command(flatten)]
     key: Key,
+}
+
+#[derive(clap::Args)]
+struct Decode {
+    /// The limits whose states are at the key
+    #[arg(value_name = "LIMITS")]
+    limits: String,
 }
 
 #[derive(clap::Args)]
@@ -97,7 +108,39 @@ fn field(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// The longest value that is decoded, in bytes: the states of eight limits are far shorter.
+const LONGEST_VALUE: usize = 1 << 16;
+
+/// Prints what a value on standard input says about each of its limits.
+fn decode(limits: &str) -> Result<(), Box<dyn Error>> {
+    let defaults = Defaults { rate: None, per: Per::ALL, fields: None, cost: 0.0 };
+    let policy = rules::policy(limits, &defaults)?;
+    let value = bounded::beginning(Path::new("-"), LONGEST_VALUE)?;
+    let now = SystemClock.now();
+    // redis-cli ends what it prints with a new line.
+    let value = match ratescope_redis::decode(&policy, &value, now) {
+        Err(_) if value.ends_with(b"\n") => {
+            ratescope_redis::decode(&policy, &value[..value.len() - 1], now)?
+        }
+        decoded => decoded?,
+    };
+    let mut out = Visible(io::stdout());
+    for one in value {
+        let would = if one.outcome.is_allowed() { "would pass" } else { "would be refused" };
+        let line = writeln!(
+            out,
+            "{}: with one more event, level {} of {}, and it {would}; all free after {}",
+            one.limit, one.outcome.level, one.outcome.limit, one.free_after
+        );
+        until_closed(line)?;
+    }
+    Ok(())
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    if let What::Decode(Decode { limits }) = &args.what {
+        return decode(limits);
+    }
     let of_list = |by: &str, list: &List| ("GET", format!("/keys?by={by}&most={}", list.most));
     let of_key = |method: &'static str, key: &Key| {
         let mut query = form_urlencoded::Serializer::new(String::new());
@@ -126,6 +169,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
             }
             ("PUT", query.finish())
         }
+        What::Decode(_) => return Ok(()),
     };
     let token = args.admin_token_file.as_deref().map(bounded::first_line).transpose()?;
     let (status, body) = args.admin.ask(method, &path, token.as_deref())?;
@@ -199,6 +243,7 @@ fn print(out: &mut impl Write, what: &What, answer: &Value) -> io::Result<()> {
                 writeln!(out, "{} by {} begins anew", text(&key["key"]), text(&key["rule"]))?;
             }
         }
+        What::Decode(_) => {}
     }
     Ok(())
 }
@@ -207,7 +252,7 @@ fn print(out: &mut impl Write, what: &What, answer: &Value) -> io::Result<()> {
 fn write_exception(out: &mut impl Write, one: &Value) -> io::Result<()> {
     let [key, rule, limit, by] =
         ["key", "rule", "limit", "by"].map(|name| one[name].as_str().unwrap_or_default());
-    let now = ratescope::clock::SystemClock.now().as_micros() as f64 / 1e6;
+    let now = SystemClock.now().as_micros() as f64 / 1e6;
     let rest = one["until"].as_f64().map_or(0.0, |until| (until - now).max(0.0));
     let rest = Span::from_secs(rest.round()).unwrap_or(Span::ZERO);
     let asked = if by.is_empty() { String::new() } else { format!(", as {by} asked") };

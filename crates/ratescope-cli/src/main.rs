@@ -9,6 +9,7 @@
 //! | `simulate` | the events of a log against limits or rules, in memory or on Redis | `ratescope`, `ratescope-log` |
 //! | `tune` | a limit from a log | `ratescope-lab` |
 //! | `sample` | made-up logs | `ratescope-lab` |
+//! | `script` | limits as Lua for Redis, for other languages | `ratescope-redis` |
 //! | `check`, `explain`, `test` | rule files | `ratescope` |
 //! | `guide` | the manual for operators | `docs/` |
 //! | `limiters`, `completions`, `manual` | about the command itself | |
@@ -34,6 +35,7 @@ mod operator;
 mod rules;
 mod run;
 mod sample;
+mod script;
 mod serve;
 mod server;
 mod simulate;
@@ -62,6 +64,7 @@ enum Command {
     Simulate(Box<simulate::Args>),
     Tune(Box<tune::Args>),
     Sample(sample::Args),
+    Script(script::Args),
     Check(check::Args),
     Explain(explain::Args),
     Test(test::Args),
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         Command::Simulate(args) => simulate::run(*args),
         Command::Tune(args) => tune::run(*args),
         Command::Sample(args) => sample::run(&args),
+        Command::Script(args) => script::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Test(args) => test::run(&args),

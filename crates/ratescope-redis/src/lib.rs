@@ -37,6 +37,7 @@
 
 mod address;
 mod algorithm;
+mod alone;
 mod breaker;
 mod clear;
 mod decide;
@@ -55,6 +56,7 @@ mod script;
 mod server;
 mod slots;
 
+pub use alone::{KeptLimit, NotAlone, decode, stand_alone};
 pub use clear::clear;
 pub use options::{Options, TimeSource};
 /// The clients that a [`Redis`] may be made from.

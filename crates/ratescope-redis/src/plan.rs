@@ -58,8 +58,8 @@ pub(super) struct Item {
     /// Its index in the plan.
     at: usize,
     /// The index among the questions about the rule.
-    place: usize,
-    algorithm: &'static LuaAlgorithm,
+    pub(super) place: usize,
+    pub(super) algorithm: &'static LuaAlgorithm,
     pub(super) in_f64: InF64,
     pub(super) limiter: PerKey<AnyLimiter>,
     /// The bound of its level, unless it depends on the state.
@@ -183,6 +183,11 @@ impl Plan {
     pub(super) fn items(&self, at: GroupAt) -> &[Item] {
         let groups = self.groups.get(at.rule).and_then(|groups| groups.get(at.group));
         groups.map_or(&[], |group| &group.items)
+    }
+
+    /// The limits at each key of an event that has all limits.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &[Item]> {
+        self.groups.iter().flatten().map(|group| group.items.as_slice())
     }
 
     /// The rules by the tags at the ends of their keys.

@@ -106,7 +106,7 @@ fn states(questions: &[Question], call: &Call, bytes: &mut &[u8]) -> Option<Few<
 
 /// Reads a state from the beginning of a value, and advances past it. `usual` is the limiter of the rules; the state may
 /// have been counted by other numbers.
-fn restore(usual: &AnyLimiter, bytes: &mut &[u8]) -> Option<State> {
+pub(super) fn restore(usual: &AnyLimiter, bytes: &mut &[u8]) -> Option<State> {
     let (kept, rate) = match usual.in_f64().ok()??.lua.name {
         "bucket" => bucket(bytes)?,
         "blocks" => (blocks(usual, bytes)?, Few::new()),

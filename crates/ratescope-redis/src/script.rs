@@ -63,6 +63,25 @@ pub(super) enum Limits {
     },
 }
 
+/// The limits of a script that stands alone, by key.
+pub(super) struct Alone {
+    pub(super) keys: Vec<Vec<AloneLimit>>,
+}
+
+/// A limit of a script that stands alone.
+pub(super) struct AloneLimit {
+    pub(super) algorithm: &'static LuaAlgorithm,
+    pub(super) numbers: Vec<f64>,
+    /// It takes a cost in millionths.
+    pub(super) counts: bool,
+    /// What passes may have to wait.
+    pub(super) delays: bool,
+    /// The bound of its level.
+    pub(super) bound: f64,
+    /// Its index in the policy.
+    pub(super) place: usize,
+}
+
 /// The most limits that get a script of their own: a Lua function has at most 200 local variables.
 pub(super) const A_FEW: usize = 4;
 
@@ -88,6 +107,8 @@ const BEGIN: &str = include_str!("lua/begin.lua");
 const ANY: &str = include_str!("lua/any.lua");
 const KEYS: &str = include_str!("lua/keys.lua");
 const GIVE_BACK: &str = include_str!("lua/give_back.lua");
+const ALONE_BEGIN: &str = include_str!("lua/alone_begin.lua");
+const ALONE_END: &str = include_str!("lua/alone_end.lua");
 const END: &str = include_str!("lua/end.lua");
 
 /// Functions of Redis and Lua that scripts use, with short names. Lua finds locals faster.
@@ -145,12 +166,7 @@ impl Script {
     fn framed(algorithms: &[&LuaAlgorithm], purpose: &Purpose, body: &str) -> Self {
         let functions = functions(algorithms, purpose.is_given);
         let [before, end] = purpose.leases.around();
-        let body = [&functions, BEGIN, before, body, end].concat();
-        let used = |(name, _): &&(&str, &str)| body.contains(&format!("{name}("));
-        let used: Vec<_> = LOCALS.iter().filter(used).collect();
-        let names: Vec<_> = used.iter().map(|(name, _)| *name).collect();
-        let values: Vec<_> = used.iter().map(|(_, value)| *value).collect();
-        Script::new(format!("local {} = {}\n{body}", names.join(", "), values.join(", ")))
+        Script::new(Script::with_locals(&[&functions, BEGIN, before, body, end].concat()))
     }
 
     /// A script for a few limits, all in force. The text of each contains that of the next.
@@ -159,36 +175,62 @@ impl Script {
         for (i, key) in keys.iter().enumerate().rev() {
             let n = i + 1;
             for algorithm in key.iter().rev() {
-                let body = body(
-                    algorithm,
-                    "if not passes then allowed_ = false end\n",
-                    &text,
-                    "not looks_, charges_ or allowed_",
-                );
+                let body = few_body(algorithm, &algorithm.arguments(), &text);
                 text = format!(
                     "do\n{body}reply_ = pack('<Bdd', passes and 1 or 0, level, extra) .. reply_\nend\n"
                 );
             }
-            let initial: Vec<&str> = key.iter().map(|one| one.initial.as_str()).collect();
-            let initial = initial.join(" .. ");
-            text = if key.iter().any(|algorithm| algorithm.is_ring()) {
-                format!(
-                    "do\nlocal key = KEYS[{n}]\nlocal s, i, bytes_ = call('GETRANGE', key, 0, 71), 1\n\
-                     if s == '' then s = {initial} end\n{text}\
-                     {}end\n",
-                    told("bytes_")
-                )
-            } else {
-                format!(
-                    "do\nlocal key = KEYS[{n}]\nlocal found_ = call('GET', key)\n\
-                     local s, i = found_ or {initial}, 1\nlocal bytes_, life_, changed_ = '', 0, false\n{text}\
-                     if changed_ then\nlocal bytes, life = bytes_, life_\n{STORE}found_ = bytes\nend\n\
-                     {}end\n",
-                    told("found_")
-                )
-            };
+            text = at_key(n, key, &text, told);
         }
         Script::framed(&keys.concat(), purpose, &format!("local next_ = 1\n{text}"))
+    }
+
+    /// The text of a script for a few limits that has their numbers in it, and an answer for people.
+    pub(super) fn alone(alone: &Alone) -> String {
+        let mut text = String::new();
+        for (i, key) in alone.keys.iter().enumerate().rev() {
+            for AloneLimit { algorithm, numbers, counts, delays, bound, place } in key.iter().rev()
+            {
+                let names = algorithm.numbers.join(", ");
+                let values: Vec<String> = numbers.iter().map(f64::to_string).collect();
+                let cost = if *counts { "millionths_" } else { "cost_" };
+                let arguments = format!("local w, {names} = {cost}, {}\n", values.join(", "));
+                let body = few_body(algorithm, &arguments, &text);
+                let place = place + 1;
+                // The limit of an adaptive one moves.
+                let bound = if algorithm.name == "adaptive" {
+                    "extra".to_owned()
+                } else {
+                    bound.to_string()
+                };
+                let waits = if *delays {
+                    "if extra > wait_ * 1000000 then wait_ = extra / 1000000 end\n"
+                } else {
+                    ""
+                };
+                text = format!(
+                    "do\n{body}levels_[{place}], bounds_[{place}] = level, {bound}\n{waits}end\n"
+                );
+            }
+            let algorithms: Few<_> = key.iter().map(|limit| limit.algorithm).collect();
+            text = at_key(i + 1, &algorithms, &text, |_| String::new());
+        }
+        let algorithms: Vec<_> = alone.keys.iter().flatten().map(|limit| limit.algorithm).collect();
+        let count = alone.keys.len();
+        let check = format!(
+            "if #KEYS ~= {count} then return redis.error_reply('ERR the number of keys is not {count}') end\n"
+        );
+        Script::with_locals(
+            &[&functions(&algorithms, false), &check, ALONE_BEGIN, &text, ALONE_END].concat(),
+        )
+    }
+
+    fn with_locals(body: &str) -> String {
+        let used = |(name, _): &&(&str, &str)| body.contains(&format!("{name}("));
+        let used: Vec<_> = LOCALS.iter().filter(used).collect();
+        let names: Vec<_> = used.iter().map(|(name, _)| *name).collect();
+        let values: Vec<_> = used.iter().map(|(_, value)| *value).collect();
+        format!("local {} = {}\n{body}", names.join(", "), values.join(", "))
     }
 
     /// Any limits by these algorithms.
@@ -197,6 +239,7 @@ impl Script {
         for (algorithm, n) in algorithms.iter().zip(1..) {
             let body = body(
                 algorithm,
+                &algorithm.arguments(),
                 "note_(flag_, rule_, event_, passes, level, extra)\n",
                 "local bytes_, life_, changed_ = '', 0, false\nif left_ > 0 then\n\
                  bytes_, life_, changed_ = ask_(key, found_ and s, i, next_, left_, n_)\n\
@@ -223,9 +266,14 @@ impl Script {
 
 /// The Lua of one limit, which looks, `notes` its answer, asks `those_after` it, and changes its state. `these` receives
 /// two values: whether it may change, and whether the event counts as allowed.
-fn body(algorithm: &LuaAlgorithm, notes: &str, those_after: &str, these: &str) -> String {
+fn body(
+    algorithm: &LuaAlgorithm,
+    arguments: &str,
+    notes: &str,
+    those_after: &str,
+    these: &str,
+) -> String {
     let LuaAlgorithm { read, look, keep, .. } = algorithm;
-    let arguments = algorithm.arguments();
     let kept = match algorithm.tell {
         None => format!(
             "if keeps_ then\n{keep}if bytes then changed_ = true else bytes = sub(s, from_, to_) end\n\
@@ -240,6 +288,39 @@ fn body(algorithm: &LuaAlgorithm, notes: &str, those_after: &str, these: &str) -
         "{arguments}local from_ = i\n{read}{look}local to_ = i - 1\n{notes}{those_after}\
          local keeps_, counted, bytes, life = {these}\n{kept}"
     )
+}
+
+/// The Lua of one of a few limits.
+fn few_body(algorithm: &LuaAlgorithm, arguments: &str, those_after: &str) -> String {
+    let notes = "if not passes then allowed_ = false end\n";
+    body(algorithm, arguments, notes, those_after, "not looks_, charges_ or allowed_")
+}
+
+/// The Lua for the `n`-th key of a script for a few limits, around that of its limits.
+fn at_key(
+    n: usize,
+    algorithms: &[&LuaAlgorithm],
+    limits: &str,
+    told: impl Fn(&str) -> String,
+) -> String {
+    let initial: Vec<&str> = algorithms.iter().map(|one| one.initial.as_str()).collect();
+    let initial = initial.join(" .. ");
+    if algorithms.iter().any(|algorithm| algorithm.is_ring()) {
+        let told = told("bytes_");
+        format!(
+            "do\nlocal key = KEYS[{n}]\nlocal s, i, bytes_ = call('GETRANGE', key, 0, 71), 1\n\
+             if s == '' then s = {initial} end\n{limits}\
+             {told}end\n"
+        )
+    } else {
+        let told = told("found_");
+        format!(
+            "do\nlocal key = KEYS[{n}]\nlocal found_ = call('GET', key)\n\
+             local s, i = found_ or {initial}, 1\nlocal bytes_, life_, changed_ = '', 0, false\n{limits}\
+             if changed_ then\nlocal bytes, life = bytes_, life_\n{STORE}found_ = bytes\nend\n\
+             {told}end\n"
+        )
+    }
 }
 
 /// Returns what is at a key.

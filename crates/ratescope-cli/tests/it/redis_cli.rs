@@ -161,3 +161,31 @@ fn what_is_no_redis_says_so() {
         assert!(!output.status.success() && said.contains(problem), "{arguments:?}: {said}");
     }
 }
+
+/// What is printed is called by redis-cli, and a key's value says what it means.
+#[test]
+fn a_script_decides_without_this_program() {
+    let Some(server) = Server::start(&[]) else { return };
+    let limits = "gcra 2/1h per user & 100/1d per user";
+    let script = shell::printed(&mut shell::command(&["script", limits]), "");
+    let cli = |words: &[&str]| {
+        let port = server.port.to_string();
+        let run = server::command_line().args(["-p", &port]).args(words).output().unwrap();
+        assert!(run.status.success(), "{}", text(&run.stderr));
+        run.stdout
+    };
+    let key = "limit:{user=ann}:1-2";
+    let eval = || text(&cli(&["EVAL", &script, "1", key])).lines().next().unwrap().to_owned();
+    assert_eq!([(); 3].map(|()| eval()), ["1", "1", "0"]);
+    let value = cli(&["GET", key]);
+    let said = shell::printed(&mut shell::command(&["keys", "decode", limits]), &value);
+    let lines: Vec<&str> = said.lines().collect();
+    let gcra = "gcra 2/1h burst 2: with one more event, level ";
+    assert!(lines[0].starts_with(gcra) && lines[0].contains("it would be refused"), "{said}");
+    let day = "fixed-window 100/1d: with one more event, level 3 of 100, and it would pass; all free after ";
+    assert!(lines[1].starts_with(day) && lines.len() == 2, "{said}");
+    let wrong = shell::run(&mut shell::command(&["keys", "decode", "exim 2/1h strict"]), &value);
+    assert!(!wrong.status.success() && text(&wrong.stderr).contains("more bytes"), "{wrong:?}");
+    let wrong = shell::run(&mut shell::command(&["script", "gcra 2/1h brust 3"]), "");
+    assert!(!wrong.status.success() && text(&wrong.stderr).contains("brust"), "{wrong:?}");
+}

@@ -6,8 +6,12 @@ mod common;
 mod decided;
 #[path = "../../../../tests/common/doubling.rs"]
 mod doubling;
+#[path = "../../../../tests/common/files.rs"]
+mod files;
 #[path = "../../../../tests/common/random.rs"]
 mod random;
 mod redis;
+#[path = "../../../../tests/common/servers.rs"]
+mod servers;
 #[path = "../../../../tests/common/set_back.rs"]
 mod set_back;

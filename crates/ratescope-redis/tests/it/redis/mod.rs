@@ -1,6 +1,7 @@
 //! The store on Redis, held against the one in memory by a real server, which each test starts for
 //! itself on a free port and ends by its process.
 
+mod alone;
 mod cluster;
 mod edges;
 mod equal;
