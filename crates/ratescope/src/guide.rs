@@ -25,5 +25,8 @@ pub mod changing {}
 #[doc = include_str!("guide/store.md")]
 pub mod store {}
 
+#[doc = include_str!("guide/system.md")]
+pub mod system {}
+
 #[doc = include_str!("guide/governor.md")]
 pub mod governor {}
