@@ -460,8 +460,8 @@ async fn pages_of_other_origins_read_the_headers() {
 #[tokio::test]
 async fn a_soft_pass_is_seen_by_the_client() {
     let text = "domain: web\ndescriptors:\n- {key: user, limit: fixed-window 1/3600w, throttle: soft 100%}\n";
-    let limit =
-        RateLimit::new(ruled(text)).header("user", axum::http::HeaderName::from_static("x-user"));
+    let limit = RateLimitLayer::new(ruled(text))
+        .header("user", axum::http::HeaderName::from_static("x-user"));
     let app = Router::new().route("/", axum::routing::get(|| async {})).layer(limit);
     let ask = async || {
         let request = Request::get("/").header("x-user", "ann").body(Body::empty()).unwrap();
