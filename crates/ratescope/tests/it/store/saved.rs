@@ -1,11 +1,12 @@
 //! Restarts: a restored store decides as one that never stopped. Bytes that this crate did not save, or that
 //! are not whole, are refused.
 
-use crate::store::random::{KINDS, admitting, limiter, steps};
+use crate::store::random::{KINDS, admitting, limiter, magnitude, steps};
 use crate::store::{gcra, is_held_back, mail, remembered, seconds, sends};
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::kept::KeptError;
+use ratescope::policy::Limit;
 use ratescope::store::{Keyed, SavedError, saved::VERSION};
 use ratescope::{Event, MemoryStore, Policy, Retry, Span, Time, files};
 use siphasher::sip::SipHasher13;
@@ -58,6 +59,35 @@ proptest! {
         saved.extend(hasher.finish().to_le_bytes());
         if let Ok(restored) = Keyed::restore(limiter, 10, &saved) {
             let _ = restored.check(&0, seconds(5), 1.0);
+        }
+    }
+}
+
+proptest! {
+    /// With other numbers a restart is as a reload.
+    #[test]
+    fn a_restart_with_other_numbers_is_as_a_reload(
+        (old, count, part) in (admitting(&KINDS), magnitude(0.0, 3.0), magnitude(-1.5, 0.5)),
+        (steps, later) in (steps(false), 0.0f64..2.0),
+    ) {
+        let Ok(new) = old.limiter.relaxed(100.0 * part) else { return Ok(()) };
+        let [old_rule, new_rule] =
+            [&old.limiter, &new].map(|limiter| Policy::from(Limit::from(limiter.clone())));
+        let store = MemoryStore::new(old_rule, 10);
+        let mut now = Time::ZERO;
+        let event = |time, cost| Event { time, cost, fields: &[("user", "ann")] };
+        for (at, cost) in old.events(&steps) {
+            now = at;
+            // A charge may be more than there is room for.
+            let _ = store.settle(&event(at, cost * count), at, None);
+        }
+        now = now.after(Span::from_secs(later * old.period.secs()).unwrap());
+        let restored = MemoryStore::restore(new_rule.clone(), 10, &store.save(now)).unwrap();
+        let _ = store.replace(new_rule.into(), now);
+        for part in 0..8 {
+            let then = now.after(Span::from_secs(f64::from(part) / 4.0 * old.period.secs()).unwrap());
+            prop_assert_eq!(restored.remaining(&event(then, 1.0)), store.remaining(&event(then, 1.0)), "{}", new);
+            prop_assert_eq!(restored.retry_after(&event(then, 1.0)), store.retry_after(&event(then, 1.0)), "{}", new);
         }
     }
 }
