@@ -65,7 +65,9 @@ fn many_keys() {
     let users = RateLimiter::<str, _>::keyed(Gcra::per_minute(6), 100).with_clock(clock.clone());
     assert!(users.check_key_n("ann", 6).is_allowed());
     assert!(!users.check_key(&String::from("ann")).is_allowed(), "a String is the key of its str");
-    assert!(users.check_key("joe").is_allowed() && users.check_key(&String::from("eve")).is_allowed());
+    assert!(
+        users.check_key("joe").is_allowed() && users.check_key(&String::from("eve")).is_allowed()
+    );
     assert_eq!(users.peek_key("ann").retry_after(), Some(10 * SECOND));
     users.charge_key("bob", 7).unwrap();
     assert_eq!(users.check_key("bob").retry_after(), Some(20 * SECOND));

@@ -84,7 +84,7 @@ fn a_list_of_numbers_is_a_policy() {
         let error = text.parse::<Policy>().unwrap_err().to_string();
         assert!(error.ends_with(&wrong), "{text}: {error}");
     }
-    let many = format!("[{}]", vec!["[1,10]"; 9].join(","));
+    let many = format!("[{}]", ["[1,10]"; 9].join(","));
     let many = many.parse::<Policy>();
     assert!(many.unwrap_err().to_string().ends_with("more than 8 limits"));
 }
