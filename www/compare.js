@@ -1,6 +1,7 @@
 // Compare: besides what every view has, a row of controls over each lane of the graph. Lane n is the
 // setting lane-n, and all of them together are the setting lanes.
 import * as module from "./pkg/ratescope_page.js";
+import { shownClients, wireClients } from "./clients.js";
 import { $, changed, configure, on, page, start, takesConfigurations, wrong } from "./page.js";
 
 /** One row of controls for each lane, in the order of the lanes. */
@@ -63,6 +64,7 @@ function shown() {
     row.querySelector(".down").disabled = i === lanes - 1;
     row.querySelector(".remove").disabled = lanes === 1;
   });
+  shownClients();
 }
 
 /** Makes and wires the row of lane `i`, from 0. */
@@ -150,6 +152,7 @@ function wire() {
   on(document, "change", ({ target }) => { if (target.matches("[data-asks]")) ask(); });
   on($("scenarios"), "click", ({ target }) => { if (target.matches("a")) $("scenarios").hidePopover(); });
   on($("add-lane"), "click", add);
+  wireClients();
   on($("add"), "keydown", (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();

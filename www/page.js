@@ -191,7 +191,7 @@ export function wrong(box, error) {
 export function changed() {
   undo.note(values(), performance.now());
   // What is only seen in another way is still what the sentence is about.
-  const seen = ["speed", "window", "exact", "ghost", "bucket", "mean", "last", "recent", "memory"];
+  const seen = ["speed", "window", "exact", "ghost", "bucket", "mean", "last", "recent", "rate-2009", "memory"];
   story.mark(undo.names().some((name) => !seen.includes(name)));
   sync();
   if (own.begins) return;

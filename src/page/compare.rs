@@ -186,7 +186,8 @@ impl view::View for View {
         }
         let readings = compare::readings(self.comparison(), &self.viewport(seen));
         let sent = self.comparison().sent();
-        texts.set_with_number("sent", axis::readout_count(sent), sent as f64);
+        texts.set_with_number("sent", compare::sent(self.comparison()), sent as f64);
+        let limit = self.comparison().settings().limit;
         for (lane, n) in self.comparison().lanes().iter().zip(1..) {
             let judged = lane.allowed() + lane.refused();
             for (id, count) in [("allowed", lane.allowed()), ("judged", judged)] {
@@ -204,6 +205,18 @@ impl view::View for View {
             let promise = compare::promise(lane, settings.cost, settings.limit.per());
             texts.set(format!("promise-{n}"), promise);
             texts.set(format!("waits-{n}"), compare::waits(lane));
+            let job = compare::job(lane, limit);
+            texts.set(
+                format!("job-{n}"),
+                job.as_ref().map_or(String::new(), |_| lane.template().to_string()),
+            );
+            if let Some(job) = job {
+                let compare::Job { done, sent, longest, load, busiest, retries, spread } = job;
+                let cells = [done, sent, longest, load, busiest, retries, spread];
+                for (cell, m) in cells.into_iter().zip(1..) {
+                    texts.set(format!("job-{n}-{m}"), cell);
+                }
+            }
             let reading = readings.get(n - 1).and_then(Option::as_ref);
             let (text, refused) = reading.map_or(("", false), |r| (&r.text, r.refused));
             texts.set_with_number(format!("at-{n}"), text, f64::from(u8::from(refused)));
@@ -222,7 +235,7 @@ impl view::View for View {
 impl View {
     /// A sentence for each lane, about the whole run.
     fn sentences(&self) -> String {
-        let mut text = format!("{} events.", self.comparison().sent());
+        let mut text = format!("{} events.", compare::sent(self.comparison()));
         for (lane, n) in self.comparison().lanes().iter().zip(1..) {
             let allowed = lane.allowed();
             let refused = lane.refused();
@@ -230,6 +243,9 @@ impl View {
                 " {n}, {}: {allowed} allowed, {refused} refused.",
                 lane.template()
             ));
+            if let Some(job) = compare::job(lane, self.comparison().settings().limit) {
+                text.push_str(&format!(" The jobs of its clients: {}.", job.done));
+            }
         }
         text
     }

@@ -336,7 +336,9 @@ impl View {
     /// The thin lines: their present values while they are drawn, and their values for even events.
     fn models(&self, texts: &mut Texts) {
         let settings = self.scope().settings();
-        for (id, said) in ["bucket", "mean", "recent"].into_iter().zip(scope::models(settings)) {
+        for (id, said) in
+            ["bucket", "mean", "recent", "rate-2009"].into_iter().zip(scope::models(settings))
+        {
             texts.set(format!("{id}-even"), said);
         }
         texts.set("mean-of", settings.last.to_string());
@@ -346,6 +348,7 @@ impl View {
             ("bucket-now", "bucket-full", Model::Bucket),
             ("mean-now", "mean-second", Model::Mean),
             ("recent-now", "recent-second", Model::Recent),
+            ("rate-2009-now", "rate-2009-second", Model::Former),
         ] {
             let Some((_, value)) = shown.iter().find(|(shown, _)| *shown == model) else {
                 // The style sheet hides an empty readout.

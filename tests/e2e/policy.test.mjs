@@ -58,7 +58,7 @@ const views = {
   },
   compare: {
     begin: compare,
-    files: ['/compare.css', '/compare.html', '/compare.js', '/pkg/ratescope_page.js', '/pkg/ratescope_page_bg.wasm'],
+    files: ['/clients.js', '/compare.css', '/compare.html', '/compare.js', '/pkg/ratescope_page.js', '/pkg/ratescope_page_bg.wasm'],
     async use(page) {
       await clickLanes(page);
       await (await opened(page, 1)).fill('gcra');

@@ -1,5 +1,6 @@
 //! `ratescope simulate`: asks any policies about the events of logs.
 
+mod clients;
 mod lane;
 mod live;
 mod logs;
@@ -64,6 +65,16 @@ use std::str::FromStr;
 ///
 ///     ratescope sample | ratescope simulate --live --speed 600 "gcra 30/1m per ip"
 ///
+/// With --clients, there is no log: clients with a job try again when they are refused. Each limiter has its own clients,
+/// who begin alike, and may say after retry how they try again. One line for each limiter tells how the jobs went, or
+/// how far they got in an hour:
+///
+///     ratescope simulate --clients "10 clients of 20 retry at once" "gcra 2/1s" "gcra 2/1s retry exponential 1s full"
+///
+/// A client has so many requests, sends one or, with together 2, several at once, pauses after each answer that is
+/// good (pause 1s), and has an answer after 100 ms or as said (answer 50ms). It tries again never, at once, every 1s,
+/// exponential 1s x2 most 1m, or retry-after, as the limiter says; full, equal or decorrelated adds jitter.
+///
 /// CSV is taken in its own order, and a line that cannot be read is an error. Other logs are sorted by
 /// time, and lines that cannot be read are counted and skipped.
 #[derive(clap::Args)]
@@ -95,6 +106,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 
+    /// Clients with a job, in place of a log, as in "9 clients of 20 retry every 1s, 1 client of 20 retry at once"
+    #[arg(long, value_name = "CLIENTS", conflicts_with_all = ["rules", "store", "live"])]
+    clients: Option<String>,
+
+    /// The seed of the clients' jitter
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "clients")]
+    seed: u64,
+
     #[command(flatten)]
     live: live::Options,
 
@@ -121,8 +140,10 @@ impl FromStr for Given {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let path = PathBuf::from(text);
+        // Clients may try again in a way of their own: see --clients.
+        let (limits, _) = text.split_once(" retry ").unwrap_or((text, ""));
         // Events may cost less than 1, so that limits below 1 are not wrong.
-        match Policy::read(text, &Defaults::default()) {
+        match Policy::read(limits, &Defaults::default()) {
             Ok(_) => Ok(Given::Policy(text.trim().to_owned())),
             Err(_) if text == "-" || path.exists() => Ok(Given::Log(path)),
             // Without quotes the shell splits at spaces, and each word comes here as a limiter.
@@ -136,6 +157,19 @@ impl FromStr for Given {
 
 /// Reads all events, and prints every decision or shows them in Live.
 pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
+    if let Some(script) = &args.clients {
+        let lanes = args.given.iter().map(|given| match given {
+            Given::Policy(text) => Ok(text.clone()),
+            Given::Log(path) => {
+                Err(format!("{} is no limiter; with --clients there is no log", path.display()))
+            }
+        });
+        let lanes = lanes.collect::<Result<Vec<_>, _>>()?;
+        if lanes.is_empty() {
+            return Err("there is no limiter; write one in quotes".into());
+        }
+        return clients::run(&lanes, script, args.seed);
+    }
     if args.live.is_on() { live::run(args) } else { decide(args, None) }
 }
 

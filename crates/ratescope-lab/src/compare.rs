@@ -23,12 +23,14 @@ pub mod settings;
 pub use super::lane::{Lane, Template};
 pub use settings::Settings;
 
+use crate::clients::Crowd;
 use crate::lane::Sender;
 use crate::lane::history::Grain;
 use crate::run::{self, Arrival, Experiment, Run};
 use ratescope::event::Event;
 use ratescope::text::ParseError;
 use ratescope::time::Time;
+use script::Script;
 
 /// A link to a run of several lanes.
 pub type Link = run::Link<Settings>;
@@ -51,7 +53,7 @@ impl Comparison {
         &self.experiment().lanes
     }
 
-    /// Events sent since the start of the run.
+    /// Events sent since the start of the run to all lanes: without those of clients, which differ from lane to lane.
     pub fn sent(&self) -> u64 {
         self.experiment().sent
     }
@@ -81,12 +83,16 @@ impl Comparison {
 /// Several lanes on the same events.
 ///
 /// When the settings change, lanes with the same text and policy keep their states; other lanes start without states.
+/// Their clients go on, too, unless the clients of the script or the seed changed: then they begin their jobs anew.
 #[derive(Clone, Debug)]
 pub struct Lanes {
     /// The lanes, from 1 to [`settings::LANES`].
     pub lanes: Vec<Lane>,
-    /// The users of the script.
-    users: Vec<String>,
+    /// The script, for its users and clients.
+    script: Script,
+    seed: u64,
+    /// When the next client of any lane sends.
+    due: Time,
     sent: u64,
     weight: usize,
 }
@@ -97,7 +103,14 @@ impl Experiment for Lanes {
     const PER_FRAME: usize = 40_000;
 
     fn new(settings: &Settings, begin: Time) -> Result<Self, ParseError> {
-        let mut lanes = Lanes { lanes: Vec::new(), users: Vec::new(), sent: 0, weight: 1 };
+        let mut lanes = Lanes {
+            lanes: Vec::new(),
+            script: Script::default(),
+            seed: settings.common.seed,
+            due: Time::LAST,
+            sent: 0,
+            weight: 1,
+        };
         lanes.follow(begin, settings)?;
         Ok(lanes)
     }
@@ -106,30 +119,56 @@ impl Experiment for Lanes {
     fn event(&mut self, arrival: &Arrival) {
         let Arrival { at, cost, user, .. } = *arrival;
         let sender = user as usize;
-        let user = self.users.get(sender).map_or("", String::as_str);
+        let user = self.script.users.get(sender).map_or("", String::as_str);
         let event = Event { time: at, cost, fields: &Sender(user) };
         self.sent += 1;
         for lane in &mut self.lanes {
-            let _ = lane.event(&event, sender, self.sent);
+            let own = lane.crowd().map_or(0, |crowd| crowd.sent());
+            let _ = lane.event(&event, sender, self.sent + own);
         }
+    }
+
+    #[inline]
+    fn due(&self) -> Time {
+        self.due
+    }
+
+    fn wake(&mut self, at: Time) -> usize {
+        let users = &self.script.users;
+        let count = self.lanes.iter_mut().map(|lane| lane.wake(at, users, self.sent)).sum();
+        self.due = self.lanes.iter().map(Lane::due).min().unwrap_or(Time::LAST);
+        count
+    }
+
+    fn fastest(&self) -> f64 {
+        let each = self.lanes.iter().filter_map(|lane| Some(lane.crowd()?.fastest()));
+        each.sum()
     }
 
     /// Replaces the lanes by those of the settings; an existing lane keeps its states. Of equal lanes, the one at the
     /// same index is taken first.
     fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
-        let Settings { limit, cost, lanes: templates, script, .. } = settings;
+        let Settings { limit, cost, lanes: templates, script, common } = settings;
+        let new_jobs = self.seed != common.seed || !self.script.jobs().eq(script.jobs());
         let policies = settings.resolve(*limit)?;
         let mut old: Vec<Option<Lane>> = self.lanes.drain(..).map(Some).collect();
         for (i, (template, policy)) in templates.iter().zip(policies).enumerate() {
             let is = |lane: &Option<Lane>| lane.as_ref().is_some_and(|l| l.is(template, &policy));
             let place = if old.get(i).is_some_and(is) { Some(i) } else { old.iter().position(is) };
             let kept = place.and_then(|place| old.get_mut(place)?.take());
+            let is_new = kept.is_none();
             let mut lane =
-                kept.unwrap_or_else(|| Lane::new(template.clone(), policy, now, self.sent));
+                kept.unwrap_or_else(|| Lane::new(template.clone(), policy, *limit, now, self.sent));
+            if is_new || new_jobs {
+                lane.employ(Crowd::new(script, common.seed, template.way(), now));
+            }
             lane.ask_about(*cost, limit.per());
+            lane.watch(&script.users, now, self.sent);
             self.lanes.push(lane);
         }
-        self.users.clone_from(&script.users);
+        self.script.clone_from(script);
+        self.seed = common.seed;
+        self.due = self.lanes.iter().map(Lane::due).min().unwrap_or(Time::LAST);
         self.weight = settings.states().div_ceil(8).max(1);
         Ok(())
     }
@@ -151,6 +190,6 @@ impl Experiment for Lanes {
     fn with_new_history(&self, now: Time, grain: Grain) -> Self {
         let lanes =
             self.lanes.iter().map(|lane| lane.with_new_history(now, self.sent, grain)).collect();
-        Lanes { lanes, users: self.users.clone(), ..*self }
+        Lanes { lanes, script: self.script.clone(), ..*self }
     }
 }

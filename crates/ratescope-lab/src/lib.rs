@@ -7,6 +7,7 @@
 //! | [`run`] | what every run has: events, commands with their times, a pace, settings as text, a link |
 //! | [`scope`], [`trace`] | one limiter, measured closely, and its history at several resolutions |
 //! | [`compare`], [`lane`] | the same events through several limiters, with the history of each |
+//! | [`clients`] | clients with a job, who try again when they are refused |
 //! | [`live`] | the sums that a running service reports, and the history of each of its rules |
 //! | [`tune`] | the events of a log, and the clients that each possible limit would have refused |
 //! | [`view`], [`plot`] | pictures of these, as marks: plain data, drawn on a canvas or written as SVG |
@@ -24,6 +25,7 @@
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![warn(clippy::disallowed_methods)] // clippy.toml says which, and why.
 
+pub mod clients;
 pub mod compare;
 pub mod csv;
 pub mod lane;

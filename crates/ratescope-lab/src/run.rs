@@ -146,6 +146,7 @@ impl<E: Experiment> Run<E> {
     /// Bursts and recorded events are not counted.
     pub(crate) fn load(&self) -> f64 {
         let events: f64 = self.sources.iter().map(|source| source.per_second).sum();
+        let events = events + self.experiment.fastest();
         // About 61 columns of the finest grain end in a second.
         let columns = if self.experiment.column_end() == Time::LAST { 0.0 } else { 61.0 };
         (events + columns) * self.experiment.weight() as f64
@@ -175,6 +176,9 @@ impl<E: Experiment> Run<E> {
                     self.experiment.event(&Arrival { at: next, cost, user, refused });
                     *left = left.saturating_sub(self.experiment.weight());
                 }
+            }
+            if self.experiment.due() == next {
+                *left = left.saturating_sub(self.experiment.wake(next) * self.experiment.weight());
             }
             self.now = after(next);
         }
@@ -251,7 +255,8 @@ impl<E: Experiment> Run<E> {
     /// When the next event comes; [`Time::LAST`] means never.
     #[inline(always)]
     fn next_arrival(&self) -> Time {
-        self.sources.iter().map(|source| source.next).min().unwrap_or(Time::LAST)
+        let next = self.sources.iter().map(|source| source.next).min().unwrap_or(Time::LAST);
+        next.min(self.experiment.due())
     }
 }
 

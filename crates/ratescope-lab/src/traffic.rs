@@ -28,11 +28,11 @@ pub mod sample;
 mod steady;
 
 use position::Position;
-use random::Random;
 use ratescope::text::BadNumber;
 use ratescope::time::Time;
 
 pub use pattern::Pattern;
+pub(crate) use random::Random;
 
 /// An endless stream of events, in order of time. It allocates nothing.
 ///

@@ -19,6 +19,7 @@ use ratescope::clock::{Clock, SystemClock};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::rules::Store;
 use ratescope::text::ParseError;
+use ratescope::time::Span;
 use std::borrow::Cow;
 use std::sync::Arc;
 use tower_layer::Layer;
@@ -67,6 +68,8 @@ pub(super) struct LayerSettings {
     pub(super) limiters: Vec<(String, FindLimiter)>,
     pub(super) charge_sent: Option<ChargeSent>,
     pub(super) headers: Headers,
+    /// How much later than needed a refusal may say to retry, at most.
+    pub(super) retry_jitter: Span,
     pub(super) queue: usize,
     /// `None` for half of the queue.
     pub(super) queue_per_key: Option<usize>,
@@ -92,6 +95,7 @@ impl Default for LayerSettings {
             limiters: Vec::new(),
             charge_sent: None,
             headers: Headers::ALL,
+            retry_jitter: Span::ZERO,
             queue: QUEUE,
             queue_per_key: None,
             logged: LOGGED,
@@ -509,6 +513,13 @@ impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
     /// Sets the headers of responses.
     pub fn headers(self, headers: Headers) -> Self {
         self.with(|settings| settings.headers = headers)
+    }
+
+    /// Adds a random time between zero and `most` to what a refusal says about when to retry, in headers and body, for
+    /// each refusal anew; the default is zero. So clients that were refused together, as at the edge of a window, do
+    /// not come back together. Nobody is told to come too early.
+    pub fn retry_jitter(self, most: Span) -> Self {
+        self.with(|settings| settings.retry_jitter = most)
     }
 
     /// Sets how many requests, delayed by a leaky bucket, may wait at once; the default is [`QUEUE`]. Further requests

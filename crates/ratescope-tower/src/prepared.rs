@@ -15,7 +15,7 @@ use ratescope::internal::Ask;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::Limit;
 use ratescope::rules::{Decision, Numbers, PlannedLimit, Rule, Rules};
-use ratescope::time::Time;
+use ratescope::time::{Span, Time};
 use smallvec::SmallVec;
 use std::sync::{Arc, Once};
 
@@ -40,6 +40,8 @@ pub(super) struct Prepared {
     /// The fields that may be the client's address, with the same refusal, if a client without one is refused.
     by_peer: Vec<(String, Unidentified)>,
     keyless: Vec<Keyless>,
+    /// How much later than needed a refusal may say to retry, at most.
+    pub(super) retry_jitter: Span,
 }
 
 /// A limit that counts requests without one of its fields together.
@@ -104,6 +106,7 @@ impl Prepared {
             missing,
             by_peer,
             keyless: keyless(rules),
+            retry_jitter: settings.retry_jitter,
             rules: Arc::clone(rules),
         }
     }

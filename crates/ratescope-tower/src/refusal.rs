@@ -36,6 +36,7 @@ use ratescope::outcome::Retry;
 use ratescope::rules::{Decision, LimitOutcome, OnStoreFailure, Rule, StateSource};
 use ratescope::time::Span;
 use serde_json::Value;
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// A refused request, and the reason.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +47,8 @@ pub struct Refused<'a> {
     /// The decision. If the queue is full, it is that the request may pass after a wait. If the request is
     /// unidentified, no limit was asked, and it has no outcomes.
     pub decision: &'a Decision,
-    /// When the request would pass, if nothing is counted before; `None` if that is not known.
+    /// When the request would pass, if nothing is counted before, with the [jitter](super::RateLimit::retry_jitter);
+    /// `None` if that is not known.
     pub retry: Option<Retry>,
     /// Why the limits were not asked: the request lacks a [key](super::RateLimitLayer::key).
     pub unidentified: Option<&'a Unidentified>,
@@ -56,7 +58,10 @@ pub struct Refused<'a> {
 impl<'a> Refused<'a> {
     /// A request that this decision refuses, or that can't wait.
     pub(super) fn new(head: Head<'a>, decision: &'a Decision, prepared: &'a Prepared) -> Self {
-        let retry = retry(decision).flatten();
+        let retry = retry(decision).flatten().map(|retry| match retry {
+            Retry::After(wait) => Retry::After(later(wait, prepared.retry_jitter)),
+            Retry::Never => Retry::Never,
+        });
         Refused { head, decision, retry, unidentified: None, prepared }
     }
 
@@ -135,6 +140,16 @@ impl<'a> Refused<'a> {
             None => format!("{why}."),
         }
     }
+}
+
+/// A random time from `wait` on, up to `most` later.
+fn later(wait: Span, most: Span) -> Span {
+    if most == Span::ZERO {
+        return wait;
+    }
+    // The keys of each RandomState differ, and its hash spreads them over all 64 bits.
+    let share = RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64;
+    Span::from_secs((wait.secs() + most.secs() * share).min(f64::MAX)).unwrap_or(wait)
 }
 
 /// When to retry if the store failed. The end of an outage is unknown; a store on Redis is asked again after 0.1 to 5

@@ -30,3 +30,6 @@ pub mod system {}
 
 #[doc = include_str!("guide/governor.md")]
 pub mod governor {}
+
+#[doc = include_str!("guide/clients.md")]
+pub mod clients {}

@@ -45,6 +45,7 @@
 //! 7. [Changing limits](guide::changing)
 //! 8. [A store of one's own](guide::store)
 //! 9. [For those who know governor](guide::governor): a table, and six conversions
+//! 10. [What a refusal does to clients](guide::clients)
 //!
 //! # The words
 //! | word | thing |

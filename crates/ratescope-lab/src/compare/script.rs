@@ -3,14 +3,17 @@
 //! ```text
 //! 1 at 0s, 1/600ms to 150s, 1 at 150s, 1/1s from 150s
 //! 2/1s poisson from 10s to 1m cost 5 user alice
+//! 9 clients of 20 retry exponential 1s full, 1 client of 20 retry at once user rude
 //! ```
 //!
 //! Events come in phases, separated by commas. A phase is a number of events at one instant, or a rate with a
 //! [pattern](Pattern), by default steady, from one instant up to another, which is excluded. A phase with a rate is a
 //! stream of [`Traffic`](crate::traffic::Traffic); its seed is the seed of the settings plus the number of the phase,
-//! counted from 1. The first event of a steady stream comes one interval after its `from`, so the first line above adds
+//! counted from 1. A phase may also be some clients with a [`Job`], each a user of its own; what they send depends on
+//! what a lane decides. The first event of a steady stream comes one interval after its `from`, so the first line above adds
 //! an event at that instant itself.
 
+use crate::clients::{CLIENTS, Job};
 use crate::run::Source;
 use crate::traffic::Pattern;
 use core::fmt;
@@ -46,7 +49,7 @@ pub struct Phase {
     pub when: When,
     /// The cost of each, from 0 to 10^6.
     pub cost: f64,
-    /// The sender: an index into [`Script::users`].
+    /// The sender, for clients the first: an index into [`Script::users`].
     pub user: u32,
 }
 
@@ -60,6 +63,8 @@ pub enum When {
         /// How long after the start of the run.
         at: Span,
     },
+    /// Clients that try again, in each lane by themselves.
+    Clients(Job),
     /// A stream.
     Flow {
         /// The rate, up to 10,000 a second.
@@ -113,23 +118,69 @@ impl Script {
                 .ok_or_else(|| words.wrong(word, "not a cost; choose from 0 to 1000000"))?,
         };
         let user = words.option("user")?;
-        let when = if first.text.contains('/') {
-            flow(&mut words, first)
+        let is_job = words.rest().first().is_some_and(|w| w.is("clients") || w.is("client"));
+        let mut clients = 0;
+        let when = if is_job {
+            let (job, count) = Job::read(&mut words, first)?;
+            clients = count;
+            When::Clients(job)
+        } else if first.text.contains('/') {
+            flow(&mut words, first)?
         } else {
-            burst(&mut words, first)
-        }?;
+            burst(&mut words, first)?
+        };
         if let Some(word) = words.next_word() {
             return Err(words.wrong(word, format!("unexpected word; {HELP}")));
         }
+        let named = user.map_or("", |word| word.text);
         let user = match user {
             None => 0,
             Some(word) if !word.text.chars().all(|c| c.is_ascii_alphanumeric()) => {
                 return Err(words.wrong(word, "not a user; write letters and digits"));
             }
-            Some(word) => self.user(word.text),
+            Some(word) if clients == 0 => self.user(word.text),
+            Some(_) => 0,
         };
-        self.phases.push(Phase { when, cost, user });
+        let mut phase = Phase { when, cost, user };
+        if let When::Clients(job) = &mut phase.when {
+            self.staff(job, clients, named).map_err(|help| words.wrong(first, help))?;
+            phase.user = job.users.first().copied().unwrap_or(0);
+        }
+        self.phases.push(phase);
         Ok(())
+    }
+
+    /// Makes a job's clients users: of the given name, with a number if there are several, or else c1 and so on.
+    fn staff(&mut self, job: &mut Job, count: u32, name: &str) -> Result<(), String> {
+        let before: usize = self.jobs().map(|job| job.users.len()).sum();
+        if before + count as usize > CLIENTS {
+            return Err(format!("more than {CLIENTS} clients in all"));
+        }
+        name.clone_into(&mut job.name);
+        for i in 1..=count as usize {
+            let user = match name {
+                "" => format!("c{}", before + i),
+                _ if count == 1 => name.to_owned(),
+                _ => format!("{name}{i}"),
+            };
+            job.users.push(self.user(&user));
+        }
+        let all: f64 = self.jobs().chain([&*job]).map(Job::fastest).sum();
+        if all > FASTEST {
+            return Err(format!(
+                "all clients together send up to {all:.0} requests a second; 10000 are the most; \
+                 write fewer, or a longer answer"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The jobs of clients.
+    pub fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.phases.iter().filter_map(|phase| match &phase.when {
+            When::Clients(job) => Some(job),
+            _ => None,
+        })
     }
 
     /// The index of a user, who is added if unknown.
@@ -194,6 +245,7 @@ impl fmt::Display for Script {
             f.write_str(if i == 0 { "" } else { ", " })?;
             match &phase.when {
                 When::Burst { count, at } => write!(f, "{count} at {at}")?,
+                When::Clients(job) => job.fmt(f)?,
                 When::Flow { rate, pattern, from, to } => {
                     rate.fmt(f)?;
                     if *pattern != Pattern::Steady {
@@ -210,7 +262,11 @@ impl fmt::Display for Script {
             if phase.cost != 1.0 {
                 write!(f, " cost {}", phase.cost)?;
             }
-            match self.users.get(phase.user as usize) {
+            let user = match &phase.when {
+                When::Clients(job) => Some(&job.name).filter(|name| !name.is_empty()),
+                _ => self.users.get(phase.user as usize),
+            };
+            match user {
                 Some(name) if phase.user > 0 => write!(f, " user {name}")?,
                 _ => {}
             }
@@ -221,13 +277,14 @@ impl fmt::Display for Script {
 
 impl Phase {
     /// The events of the phase from `now` on; a running stream starts again at `now`. `None` for a burst before `now`.
-    /// A stream that has ended is a source without events.
+    /// A stream that has ended is a source without events. Clients are none: see [`Crowd`](crate::clients::Crowd).
     pub(super) fn source(&self, seed: u64, now: Time) -> Option<Source> {
         let source = match self.when {
             When::Burst { count, at } => {
                 let at = Time::ZERO.after(at);
                 (at >= now).then(|| Source::burst(count, at))
             }
+            When::Clients(_) => None,
             When::Flow { rate, pattern, from, to } => {
                 let from = Time::ZERO.after(from).max(now);
                 let to = to.map_or(Time::LAST, |to| Time::ZERO.after(to));

@@ -146,6 +146,10 @@ impl History {
         }
     }
 
+    pub(crate) fn grain(&self) -> Grain {
+        self.grain
+    }
+
     /// Adds an event with its `outcome`, and the level after it, that of `after`.
     #[inline(always)]
     pub(crate) fn event(&mut self, at: Time, outcome: Outcome, after: Outcome, sent: u64) {

@@ -5,9 +5,16 @@
 //! token-bucket 10/10s burst 20 per user & fixed-window per ip
 //! ```
 //!
+//! Two [measures](super::model) that fail are written like limiters, too.
+//!
+//! With `retry` and a [way](Way) at its end, as in `fixed-window retry exponential 1s full`, the clients of this lane try
+//! again in that way, whatever the script says.
+//!
 //! All events of a run come from one address, the `ip`. A limit is for the address unless it says
 //! `per user` or `per all`.
 
+use super::model::Model;
+use crate::clients::Way;
 use core::fmt;
 use core::str::FromStr;
 use ratescope::event::Fields;
@@ -29,11 +36,29 @@ impl Template {
     pub fn read(text: &str, rate: Rate) -> Result<(Template, Policy), ParseError> {
         let fields = Some(["user", "ip"].map(str::to_owned).into());
         let defaults = Defaults { rate: Some(rate), per: "ip".parse()?, fields, cost: 0.0 };
-        let policy = Policy::read(text, &defaults)?;
+        let (limits, way) = split(text)?;
+        let like = Model::read(limits, rate).map_err(|e| e.inside(text, 0))?;
+        let policy = match &like {
+            Some((_, like)) => {
+                Policy::read(like, &defaults).map_err(|e| ParseError::whole(text, e.problem()))
+            }
+            None => Policy::read(limits, &defaults).map_err(|e| e.inside(text, 0)),
+        }?;
         let tidied =
             |(_, limit): (usize, &str)| limit.split_whitespace().collect::<Vec<_>>().join(" ");
-        let tidy = parts(text, '&').map(tidied).collect::<Vec<_>>().join(" & ");
-        Ok((Template(tidy), policy))
+        let tidy = parts(limits, '&').map(tidied).collect::<Vec<_>>().join(" & ");
+        let retry = way.map_or(String::new(), |way| format!(" retry {way}"));
+        Ok((Template(tidy + &retry), policy))
+    }
+
+    /// The measure that decides in place of a limiter, if the text names one.
+    pub(crate) fn model(&self, rate: Rate) -> Option<Model> {
+        Model::read(split(&self.0).ok()?.0, rate).ok()?.map(|(model, _)| model)
+    }
+
+    /// How clients try again in this lane, if it says so.
+    pub fn way(&self) -> Option<Way> {
+        split(&self.0).ok()?.1
     }
 
     /// The policy of the template if limits without a rate have `rate`.
@@ -63,6 +88,15 @@ impl FromStr for Template {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         Self::read(text, Rate::TEN_IN_TEN_SECONDS).map(|(template, _)| template)
     }
+}
+
+/// The limits of a template, and the way after `retry`.
+fn split(text: &str) -> Result<(&str, Option<Way>), ParseError> {
+    let Some(at) = text.find(" retry ") else { return Ok((text, None)) };
+    let (limits, way) = text.split_at(at);
+    let from = at + " retry ".len();
+    let way = way.get(" retry ".len()..).unwrap_or_default();
+    Ok((limits, Some(way.parse().map_err(|e: ParseError| e.inside(text, from))?)))
 }
 
 /// The fields of an event of a run: a user, and the address that all users share.

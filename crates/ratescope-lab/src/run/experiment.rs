@@ -22,6 +22,23 @@ pub trait Experiment: Sized {
     /// Takes an event; time never runs backwards.
     fn event(&mut self, arrival: &Arrival);
 
+    /// When something within it makes an event next, such as a client that tries again; [`Time::LAST`] means never.
+    #[inline(always)]
+    fn due(&self) -> Time {
+        Time::LAST
+    }
+
+    /// Makes all its own events of the instant `at`, and returns how many they were. The next ones are later.
+    fn wake(&mut self, at: Time) -> usize {
+        let _ = at;
+        0
+    }
+
+    /// The most events a second that it makes.
+    fn fastest(&self) -> f64 {
+        0.0
+    }
+
     /// Applies other settings from `now` on.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use ratescope::event::Event;
 use ratescope::limit::Limiter;
 use ratescope::limit::exim::Exim;
 use ratescope::outcome::{Outcome, Retry};
+use ratescope::rate::Rate;
 use ratescope::text::ParseError;
 use ratescope::time::{Span, Time};
 
@@ -226,7 +227,9 @@ impl Instrument {
             return Ok(());
         };
         if !self.lane.as_ref().is_some_and(|lane| lane.is(&template, &policy)) {
-            self.lane = Some(Box::new(Lane::new(template, policy, now, self.trace.total())));
+            let rate = Rate::new(settings.limit, settings.decay)?;
+            let lane = Lane::new(template, policy, rate, now, self.trace.total());
+            self.lane = Some(Box::new(lane));
         }
         self.lane.iter_mut().for_each(|lane| lane.ask_about(1.0, settings.decay));
         Ok(())

@@ -1,14 +1,15 @@
-//! Other measurements of the same events: two models that the page of 2009 rejects, and a simpler
-//! form of its own formula.
+//! Other measurements of the same events: two models that the page of 2009 rejects, a simpler
+//! form of its own formula, and the formula itself.
 //!
 //! | line | formula | disadvantage |
 //! |---|---|---|
 //! | the level of a leaky bucket | [`limit::leaky_bucket`](ratescope::limit::leaky_bucket) | at any steady rate it tends to nothing or to its maximum |
 //! | the mean of the last events | [`moving_average`](super::moving_average) | it has to remember the events |
 //! | N of the recent average | [`estimate::recent_average`](ratescope::estimate::recent_average) | it reads about a half too high |
+//! | Exim's rate as of 2009 | [`lane::model`](crate::lane) | an event after a long silence reads nearly 0, whatever its cost |
 //!
 //! They are measured only while one of them is drawn. The bucket sees every event. It drains at the rate of the limit
-//! and holds the limit's number of events, so its maximum is at the limit. The other two count the same events as the
+//! and holds the limit's number of events, so its maximum is at the limit. The others count the same events as the
 //! red line.
 
 mod column;
@@ -17,7 +18,9 @@ pub use column::{Model, ModelColumn, ModelPoint};
 
 use super::Settings;
 use super::moving_average::MovingAverage;
+use crate::lane::model::of_2009;
 use crate::trace::Trace;
+use ratescope::estimate::exim::{DecayingRate, Measured};
 use ratescope::estimate::recent_average::{Impulse, RecentAverage};
 use ratescope::limit::Limiter;
 use ratescope::limit::leaky_bucket::{LeakyBucket, State};
@@ -25,7 +28,7 @@ use ratescope::rate::Rate;
 use ratescope::text::ParseError;
 use ratescope::time::Time;
 
-/// The three lines, and their history.
+/// The lines, and their history.
 #[derive(Clone, Debug)]
 pub struct Models {
     limit: Rate,
@@ -34,6 +37,7 @@ pub struct Models {
     last: u32,
     recent: RecentAverage,
     impulse: Impulse,
+    former: Option<Measured>,
     /// The history begins with the run, and each line means the same throughout.
     pub whole: bool,
     /// The history.
@@ -50,6 +54,7 @@ impl Models {
             last: settings.last,
             recent: RecentAverage::over(settings.decay)?,
             impulse: Impulse::default(),
+            former: None,
             whole,
             trace: Trace::new(),
         })
@@ -63,6 +68,8 @@ impl Models {
         if counted {
             self.impulse = self.recent.add(self.impulse, now, 1.0);
             self.mean.add(now);
+            let rate = of_2009(self.former, now, self.limit.per(), 1.0);
+            self.former = Some(Measured { rate, at: now });
         }
         self.record(now, 1);
     }
@@ -87,6 +94,8 @@ impl Models {
             });
             self.impulse = self.recent.add(self.impulse, now, 0.0);
             self.impulse.size *= scale;
+            let rate = self.former_at(now) * scale;
+            self.former = self.former.map(|_| Measured { rate, at: now });
             self.recent = RecentAverage::over(settings.decay)?;
             self.limit = limit;
             if self.trace.total() > 0 {
@@ -96,13 +105,20 @@ impl Models {
         Ok(())
     }
 
-    /// The three lines at `now`, which is not before the last event.
+    /// The lines at `now`, which is not before the last event.
     pub fn at(&self, now: Time) -> ModelPoint {
         let impulse = self.recent.add(self.impulse, now, 0.0).size;
         let limit = self.limit;
         let level = self.level_at(now);
         let mean = self.mean.events();
-        ModelPoint { at: now, limit, level, mean, impulse, events: 0 }
+        let former = self.former_at(now);
+        ModelPoint { at: now, limit, level, mean, impulse, former, events: 0 }
+    }
+
+    /// The rate as of 2009, in events per decay interval.
+    fn former_at(&self, now: Time) -> f64 {
+        let estimator = DecayingRate { period: self.limit.per() };
+        self.former.map_or(0.0, |last| estimator.rate_at(last, now))
     }
 
     /// The level of the bucket, in events; 0 without a bucket.

@@ -48,6 +48,8 @@ pub struct Settings {
     pub last: u32,
     /// N of the recent average is drawn as well.
     pub recent: bool,
+    /// Exim's rate as of 2009, without today's lower bound, is drawn as well.
+    pub former: bool,
     /// What the limiter remembers at the right edge is drawn as well.
     pub memory: bool,
     /// The settings of every run.
@@ -68,6 +70,7 @@ impl Default for Settings {
             mean: false,
             last: 10,
             recent: false,
+            former: false,
             memory: false,
             common: RunSettings::default(),
         }
@@ -93,6 +96,7 @@ impl Named for Settings {
         setting!("mean", [View, FromStart], |s| s.mean, switch, on_off),
         setting!("last", [View, FromStart], |s, text| s.last = whole(text, 1..=1000)?, s.last),
         setting!("recent", [View, FromStart], |s| s.recent, switch, on_off),
+        setting!("rate-2009", [View, FromStart], |s| s.former, switch, on_off),
         setting!("memory", [View], |s| s.memory, switch, on_off),
         setting!("limiter", [FromStart], |s, text| *s = s.decided(text)?, or(&s.template, "exim")),
     ];
@@ -146,7 +150,12 @@ impl Settings {
         }
         let rate = Rate::new(self.limit, self.decay)?;
         let (template, policy) = Template::read(text, rate)?;
-        if let [Limit { limiter: AnyLimiter::Exim(Exim { limit, mode }), .. }] = policy.limits()
+        if template.way().is_some() {
+            let help = "there are no clients here that try again; the lanes of Compare have them";
+            return Err(ParseError::whole(text, help));
+        }
+        if template.model(rate).is_none()
+            && let [Limit { limiter: AnyLimiter::Exim(Exim { limit, mode }), .. }] = policy.limits()
             && *mode != Mode::Readonly
         {
             let own = Settings { template: None, ..self.clone() };
@@ -192,7 +201,7 @@ impl Settings {
 
     /// Tells whether a line of the [models](super::models) is drawn.
     pub fn shows_models(&self) -> bool {
-        self.bucket || self.mean || self.recent
+        self.bucket || self.mean || self.recent || self.former
     }
 
     /// The leaky bucket of the [models](super::models), which drains at the limit and holds its count; `None` if the

@@ -4,17 +4,17 @@ use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg32;
 
 #[derive(Clone, Debug)]
-pub(super) struct Random(Pcg32);
+pub(crate) struct Random(Pcg32);
 
 impl Random {
     /// Similar seeds, such as 1 and 2, give unrelated numbers.
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Random(Pcg32::seed_from_u64(seed))
     }
 
     /// A uniform number above 0 and up to 1, a multiple of 2⁻⁵³.
     #[inline(always)]
-    pub(super) fn uniform(&mut self) -> f64 {
+    pub(crate) fn uniform(&mut self) -> f64 {
         const STEP: f64 = 1.0 / (1u64 << 53) as f64;
         ((self.0.next_u64() >> 11) + 1) as f64 * STEP
     }
@@ -24,7 +24,7 @@ impl Random {
     /// By inversion: P(-ln u > x) = P(u < e^-x) = e^-x. Knuth's algorithm S needs no logarithm, but measured no faster
     /// natively and slower in WebAssembly. Without `inline`, it measured three times as slow.
     #[inline(always)]
-    pub(super) fn exponential(&mut self) -> f64 {
+    pub(crate) fn exponential(&mut self) -> f64 {
         -libm::log(self.uniform())
     }
 }

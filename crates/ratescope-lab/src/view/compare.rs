@@ -6,6 +6,8 @@
 
 mod crosshair;
 mod feedback;
+mod flights;
+mod jobs;
 mod lanes;
 mod layout;
 pub(super) mod level;
@@ -16,6 +18,7 @@ mod trail;
 
 pub use crosshair::{readings, words};
 pub use feedback::fates;
+pub use jobs::{Job, job, sent};
 pub use layout::is_axis;
 pub use names::names;
 pub use numbers::{next, promise, waits};
@@ -119,8 +122,15 @@ pub fn top(lane: &Lane, right: Time, window: Span) -> f64 {
 /// The count for the upper edge of the cumulative picture: 8 % above the events sent within the window, or above 4.
 pub fn total(comparison: &Comparison, right: Time, window: Span) -> f64 {
     let from = right.before(window);
-    let sent = totals::elder(comparison)
-        .map_or(0, |(_, lane)| totals::Count::of_sent(lane, from).until(comparison, lane, right));
+    // With clients, what passes is drawn alone.
+    let of = |lane: &Lane| match lane.crowd() {
+        None => totals::Count::of_sent(lane, from).until(comparison, lane, right),
+        Some(_) => totals::Count::of_allowed(lane, from).until(comparison, lane, right),
+    };
+    let sent = match totals::elder(comparison) {
+        Some((_, lane)) if lane.crowd().is_none() => of(lane),
+        _ => comparison.lanes().iter().map(of).max().unwrap_or(0),
+    };
     1.08 * (sent as f64).max(4.0)
 }
 

@@ -5,6 +5,7 @@ mod by_hour;
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/by_hour/main.rs"]
 mod by_hour_example;
+mod clients;
 #[path = "../../../../tests/common/committed.rs"]
 mod committed;
 #[path = "../../../../tests/common/mod.rs"]
@@ -25,6 +26,8 @@ mod picture;
 mod plot;
 #[path = "../../../../tests/common/recorded.rs"]
 mod recorded;
+#[allow(unreachable_pub)]
+mod retries;
 #[path = "../../../../tests/common/runs.rs"]
 mod runs;
 mod scenarios;

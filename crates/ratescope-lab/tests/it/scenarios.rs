@@ -78,9 +78,9 @@ fn says(text: &str, numbers: &[&str]) {
 }
 
 #[test]
-fn all_twelve_are_on_the_page() {
+fn all_are_on_the_page() {
     let all = listed("compare.html");
-    assert_eq!(all.len(), 12);
+    assert_eq!(all.len(), 22);
     for Scenario { title, text, fragment, .. } in all {
         let link: Link = fragment.parse().unwrap();
         assert!((2..=8).contains(&link.settings.lanes.len()), "{title}");
@@ -308,5 +308,205 @@ fn bob_pays_for_ann_unless_each_has_a_limit() {
         let at_tens: Vec<u64> =
             (0..=6).map(|i| again(&replay, 10.0 * f64::from(i)).lanes()[lane].allowed()).collect();
         assert!(at_tens.windows(2).all(|pair| pair[1] - pair[0] <= 10), "{at_tens:?}");
+    }
+}
+
+/// The first figure of the article on EARRRL.
+#[test]
+fn three_users_have_a_curve_each() {
+    let (replay, text) = scenario("Three users");
+    says(
+        &text,
+        &[
+            "10, 1 and 0.1 a second",
+            "from 50 s to 200 s",
+            "half of each rate",
+            "None of them is refused",
+        ],
+    );
+    assert_eq!(refused(&replay), [0, 0]);
+    let level = |lane: usize, user: &str, seconds: f64| {
+        again(&replay, seconds).lanes()[lane].level_of(user, at(seconds)).0
+    };
+    // Within an event of the slowest, whose single events are seen.
+    for (user, rate) in [("red", 10.0), ("green", 1.0)] {
+        let half = level(0, user, 60.0);
+        assert!((half / rate - 0.5).abs() < 0.06, "{user}: {half}");
+        let whole = level(0, user, 199.9);
+        assert!((whole / rate - 1.0).abs() < 0.06, "{user}: {whole}");
+        assert!((level(0, user, 209.9) / whole - 0.5).abs() < 0.01, "{user}");
+    }
+    assert_eq!(["red", "green"].map(|user| level(1, user, 51.95)), [10.0, 1.0]);
+    let users = |lane: &Lane| lane.curves().iter().map(|c| c.user.clone()).collect::<Vec<_>>();
+    assert_eq!(users(&replay.lanes()[0]), ["red", "green", "blue"]);
+    // A curve is the history of its user.
+    let soon = again(&replay, 60.05);
+    let slow = &soon.lanes()[0].curves()[2];
+    let before = slow.history.column_at(at(59.99)).unwrap();
+    let after = slow.history.column_at(at(60.01)).unwrap();
+    assert_eq!((before.end, after.allowed), (0.0, 1));
+    assert!(after.end > 0.06 && after.end < 0.07, "{}", after.end);
+}
+
+#[test]
+fn elephants_stampede_at_an_edge_that_all_share() {
+    let (replay, text) = scenario("Stampeding");
+    says(&text, &["68 requests pass within 0.2 s", "it is 32", "bucket of 20", "passes 20"]);
+    let within = |lane: usize| {
+        let [before, after] = [9.89, 10.11].map(|s| again(&replay, s).lanes()[lane].allowed());
+        after - before
+    };
+    assert_eq!([0, 1, 2].map(within), [68, 32, 20]);
+    assert_eq!(replay.lanes()[0].curves().len(), 4);
+}
+
+#[test]
+fn the_bound_of_today_refuses_what_2009_let_through() {
+    let (replay, text) = scenario("Exim of 2009");
+    says(&text, &["every 30 s", "60 recipients", "7.50", "1.05", "0.333"]);
+    let verdicts = |seconds| refused(&again(&replay, seconds));
+    assert_eq!((verdicts(259.9), verdicts(260.1)), (vec![0, 0, 0], vec![1, 0, 1]));
+    let judged = |lane: usize, seconds: f64| {
+        let run = again(&replay, seconds + 0.1);
+        let (time, outcome) =
+            run.lanes()[lane].history().column_at(at(seconds)).unwrap().judged.unwrap();
+        assert_eq!(time, at(seconds));
+        (outcome.level * 1000.0).round() / 1000.0
+    };
+    assert_eq!([0, 1, 2].map(|lane| judged(lane, 260.0)), [60.0, 7.498, 60.0]);
+    // By the closed form, from the second event on: w (1 - e^-3)/3 + r e^-3, which tends to a third.
+    assert_eq!([0, 1, 2].map(|lane| judged(lane, 180.0)), [1.0, 0.333, 1.052]);
+}
+
+#[test]
+fn a_burst_moves_a_long_rate_as_much_as_a_short_one_but_not_blue() {
+    let (replay, text) = scenario("Why blue");
+    says(
+        &text,
+        &[
+            "from 0.04 to 20.0",
+            "from 16.2 to 36.2",
+            "12 times blue",
+            "stays at 3.21",
+            "3 of the 20",
+        ],
+    );
+    let levels = |seconds: f64| -> Vec<(f64, f64)> {
+        let run = again(&replay, seconds);
+        let lanes = run.lanes().iter().map(|lane| lane.level(at(seconds)));
+        lanes
+            .map(|(level, limit)| {
+                ((level * 100.0).round() / 100.0, (limit * 100.0).round() / 100.0)
+            })
+            .collect()
+    };
+    let [before, after] = [1203.0, 1203.000001].map(levels);
+    assert_eq!(before.iter().map(|l| l.0).take(2).collect::<Vec<_>>(), [0.04, 16.24]);
+    assert_eq!(after.iter().map(|l| l.0).take(2).collect::<Vec<_>>(), [20.0, 36.21]);
+    assert_eq!((before[2].1, after[2].1), (3.21, 3.21));
+    assert_eq!(refused(&replay), [0, 0, 17]);
+}
+
+#[test]
+fn an_average_of_windows_sees_a_burst_when_its_window_has_ended() {
+    let (replay, text) = scenario("An average of windows");
+    says(&text, &["Until 10 s", "all 40", "until 30 s", "the 16th", "the 11th"]);
+    assert_eq!(refused(&again(&replay, 9.9)), [0, 25, 30]);
+    let windowed = |seconds| again(&replay, seconds).lanes()[0].refused();
+    // (40 + 0)/2 at 10 s, (4 + 20)/2 at 20 s, (5 + 12)/2 at 30 s.
+    let levels = [9.9, 10.0, 20.0, 30.0].map(|s| again(&replay, s).lanes()[0].level(at(s)).0);
+    assert_eq!(levels, [0.0, 20.0, 12.0, 8.5]);
+    assert_eq!((windowed(29.9), windowed(60.0)), (9, 9));
+}
+
+/// The numbers of a lane's clients: requests sent, passed and left, and when the last was done.
+fn jobs(replay: &Comparison) -> Vec<(u64, u64, Option<f64>)> {
+    let crowds = replay.lanes().iter().map(|lane| lane.crowd().unwrap());
+    let tenth = |seconds: f64| (seconds * 10.0).round() / 10.0;
+    crowds.map(|c| (c.sent(), c.left(), c.done()[1].map(|done| tenth(done.secs())))).collect()
+}
+
+#[test]
+fn strict_and_at_once_never_ends() {
+    let (replay, text) = scenario("Those who try again");
+    says(&text, &["After 11 requests", "29 never", "all 40", "after 32 s", "2.68 times"]);
+    assert_eq!(jobs(&replay), [(240, 29, None), (83, 0, Some(32.0))]);
+    let later = again(&replay, 3600.0);
+    assert_eq!(jobs(&later)[0].1, 29);
+    let load = replay.lanes()[1].crowd().unwrap().rate(ratescope::Span::seconds(10));
+    assert_eq!((load * 100.0).round() / 100.0, 2.68);
+}
+
+#[test]
+fn jitter_spreads_a_herd() {
+    let (replay, text) = scenario("A herd");
+    says(
+        &text,
+        &[
+            "40 requests in the second after 10 s",
+            "these are 23",
+            "14",
+            "43.7 s and 46.3 s",
+            "40.9 s",
+        ],
+    );
+    let [before, after] = [9.999, 11.05].map(|s| jobs(&again(&replay, s)));
+    let edge: Vec<u64> = before.iter().zip(&after).map(|(b, a)| a.0 - b.0).collect();
+    assert_eq!(edge, [40, 23, 14]);
+    assert_eq!(
+        jobs(&replay).iter().map(|job| job.2.unwrap()).collect::<Vec<_>>(),
+        [40.9, 43.7, 46.3]
+    );
+}
+
+#[test]
+fn who_is_told_when_sends_least() {
+    let (replay, text) = scenario("What Retry-After");
+    says(&text, &["2,010 in 40.2 s", "230 in 40.6 s", "94", "77.0 s", "need 70, and 41.4 s"]);
+    let told =
+        [(2010, 0, Some(40.2)), (230, 0, Some(40.6)), (94, 0, Some(77.0)), (70, 0, Some(41.4))];
+    assert_eq!(jobs(&replay), told);
+}
+
+#[test]
+fn backoff_sleeps_while_there_is_room() {
+    let (replay, text) = scenario("Backoff that");
+    says(
+        &text,
+        &[
+            "in the first second nobody comes",
+            "167 s",
+            "97.4 s",
+            "237 requests",
+            "of 121",
+            "90.7 s and 70",
+        ],
+    );
+    assert_eq!(jobs(&replay), [(121, 0, Some(167.5)), (237, 0, Some(97.4)), (70, 0, Some(90.7))]);
+    let [before, after] = [30.0, 31.0].map(|s| jobs(&again(&replay, s))[0].0);
+    assert_eq!(after, before);
+}
+
+#[test]
+fn one_client_without_manners_pays_alone_if_each_has_a_limit() {
+    let (replay, text) = scenario("One client without");
+    says(
+        &text,
+        &["after 49.1 s", "after 103.8 s", "85 of the 95", "the nine are done within a second"],
+    );
+    let left: Vec<u64> = jobs(&replay).iter().map(|job| job.1).collect();
+    assert_eq!(left, [0, 85, 40, 0]);
+    let done =
+        |lane: usize| replay.lanes()[lane].crowd().unwrap().done().map(|d| d.map(|d| d.secs()));
+    let [first, last] = done(0).map(Option::unwrap);
+    assert_eq!(((first * 10.0).round() / 10.0, (last * 10.0).round() / 10.0), (49.1, 103.8));
+    assert_eq!(jobs(&again(&replay, 3600.0))[1].1, 85);
+    // All but the rude client's own are through after a second.
+    let after = again(&replay, 1.0);
+    let left = |lane: usize| after.lanes()[lane].crowd().unwrap().left();
+    let rude =
+        |lane: usize| after.lanes()[lane].crowd().unwrap().clients_left().last().copied().unwrap();
+    for lane in [2, 3] {
+        assert_eq!(left(lane), u64::from(rude(lane)), "lane {lane}");
     }
 }

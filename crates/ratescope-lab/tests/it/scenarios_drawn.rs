@@ -70,7 +70,8 @@ fn in_lanes(scenario: &Scenario, width: f64) -> Drawn {
     let lanes = run.lanes().iter();
     let passed: Vec<_> =
         lanes.map(|lane| format!("{} by {}", lane.allowed(), lane.limiters())).collect();
-    let alt = format!("{} events, of which pass: {}.", run.sent(), passed.join(", "));
+    let alt =
+        format!("{} events, of which pass: {}.", view::compare::sent(&run), passed.join(", "));
     Drawn { marks, size: view.size, alt }
 }
 
@@ -103,7 +104,7 @@ fn every_scenario_is_in_the_paper() {
                 &format!("\n### [{title}]({opens})\n\n{text}\n\n![{alt}](tests/plots/{name})\n");
         }
     }
-    assert!(bytes <= 600_000, "{bytes}");
+    assert!(bytes <= 900_000, "{bytes}");
     let want = committed("../../SCENARIOS.md", &paper);
     assert!(paper == want, "SCENARIOS.md is another; look, then delete it to accept:\n{paper}");
 }

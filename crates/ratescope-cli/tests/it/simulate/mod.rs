@@ -329,3 +329,54 @@ fn without_events_there_is_no_share() {
     assert_eq!(text(&output.stderr), "1/1s: no events\n");
     assert!(output.status.success());
 }
+
+/// Clients that try again, instead of a log: the numbers of the page for the same clients.
+#[test]
+fn clients_try_again() {
+    let clients = "5 clients of 10 retry at once";
+    let lanes =
+        ["sliding-log 10/10s", "sliding-log 10/10s retry retry-after", "exim 10/10s strict"];
+    let args = [&["simulate", "--clients", clients], &lanes[..]].concat();
+    let table = printed(&mut command(&args), "").replace('\u{202f}', " ");
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect())
+        .collect();
+    assert_eq!(rows[0][..4], ["limiter", "job done", "sent for each passed", "longest wait"]);
+    assert_eq!(rows[1][..6], [lanes[0], "after 40.2 s", "40.2", "9.8 s", "50.1×", "50"]);
+    assert_eq!(rows[2][..6], [lanes[1], "after 41.4 s", "1.40", "10.1 s", "1.69×", "15"]);
+    // An hour ends it.
+    assert_eq!((rows[3][0], rows[3][1]), (lanes[2], "40 left"));
+    assert_eq!(rows.len(), 4);
+    // The seed is that of jitter.
+    let jitter = |seed: &str| {
+        let args = [
+            "simulate",
+            "--clients",
+            "9 clients of 9 retry every 1s full",
+            "--seed",
+            seed,
+            "gcra 2/1s",
+        ];
+        printed(&mut command(&args), "")
+    };
+    assert_eq!(jitter("7"), jitter("7"));
+    assert_ne!(jitter("7"), jitter("8"));
+}
+
+#[test]
+fn what_is_wrong_with_clients_is_said() {
+    for (args, said) in [
+        (&["--clients", "10 of 20", "gcra 2/1s"][..], "write at and a span"),
+        (&["--clients", "3/1s", "gcra 2/1s"], "--clients has no clients"),
+        (&["--clients", "2 clients of 3", "Cargo.toml"], "Cargo.toml is no limiter"),
+        (&["--clients", "2 clients of 3"], "there is no limiter"),
+        (&["--clients", "2 clients of 3", "gcra 2/1s retry often"], "not a way to try again"),
+        (&["--seed", "2", "gcra 2/1s"], "--clients"),
+        (&["gcra 2/1s retry at once"], "retry"),
+    ] {
+        let output = simulate(args, "time,key\n0,a\n");
+        let told = text(&output.stderr);
+        assert!(!output.status.success() && told.contains(said), "{args:?}: {told}");
+    }
+}

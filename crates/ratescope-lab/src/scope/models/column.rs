@@ -1,4 +1,4 @@
-//! The three lines at an instant, and in a column of their history.
+//! The lines at an instant, and in a column of their history.
 
 use crate::scope::moving_average::MeanEvents;
 use crate::trace::{Extent, Fold};
@@ -7,7 +7,7 @@ use ratescope::limit::leaky_bucket::LeakyBucket;
 use ratescope::rate::Rate;
 use ratescope::time::Time;
 
-/// One of the three lines.
+/// One of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
     /// The level of a leaky bucket.
@@ -16,14 +16,16 @@ pub enum Model {
     Mean,
     /// N of the recent average.
     Recent,
+    /// Exim's rate as of 2009, without the lower bound of today.
+    Former,
 }
 
 impl Model {
     /// All models, in the order of the settings.
-    pub const ALL: [Model; 3] = [Model::Bucket, Model::Mean, Model::Recent];
+    pub const ALL: [Model; 4] = [Model::Bucket, Model::Mean, Model::Recent, Model::Former];
 }
 
-/// The three lines just after an instant, and the numbers from which they continue.
+/// The lines just after an instant, and the numbers from which they continue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ModelPoint {
     /// The instant.
@@ -36,6 +38,8 @@ pub struct ModelPoint {
     pub mean: MeanEvents,
     /// N of the recent average, in events.
     pub impulse: f64,
+    /// The rate as of 2009, in events per decay interval.
+    pub former: f64,
     /// How many events happened at this instant.
     pub events: u32,
 }
@@ -50,6 +54,7 @@ impl ModelPoint {
             Model::Bucket => LeakyBucket::level_after(self.level, self.limit, elapsed) / period,
             Model::Mean => self.mean.rate_at(at),
             Model::Recent => self.impulse * decay(elapsed / period).left / period,
+            Model::Former => self.former * decay(elapsed / period).left / period,
         }
     }
 
@@ -68,17 +73,18 @@ pub struct ModelColumn {
     pub end: ModelPoint,
     /// The range of each line, in the order of [`Model::ALL`], from just after the first point to
     /// just after the last.
-    pub range: [Extent; 3],
+    pub range: [Extent; 4],
 }
 
 impl ModelColumn {
     /// The range of a line.
     pub fn range(&self, model: Model) -> Extent {
-        let [bucket, mean, recent] = self.range;
+        let [bucket, mean, recent, former] = self.range;
         match model {
             Model::Bucket => bucket,
             Model::Mean => mean,
             Model::Recent => recent,
+            Model::Former => former,
         }
     }
 
@@ -118,7 +124,7 @@ impl Fold for ModelColumn {
         self.end = *point;
     }
 
-    /// All three lines fall while there are no events, so only the end of the gap is included.
+    /// All lines fall while there are no events, so only the end of the gap is included.
     fn merge(&mut self, later: &ModelColumn) {
         let end = self.end;
         self.include(|model| end.value_at(model, later.first));

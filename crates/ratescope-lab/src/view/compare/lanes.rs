@@ -1,6 +1,7 @@
 //! A lane: its scale, its level, its strips of events and the tag with its present level.
 
 use super::Viewport;
+use super::flights;
 use super::layout::{Layout, Parts};
 use super::level::{self, Scale, places};
 use super::numbers;
@@ -56,6 +57,7 @@ pub(super) fn draw(
         names(marks, layout, &parts);
     }
     level::draw(marks, &layout.time, scale, lane, columns, comparison.now(), layout.ink(i));
+    flights::draw(marks, layout, i, comparison, lane, view);
     events(marks, layout, i, columns, view);
     // The reading now, or at the right edge of a picture of the past. Recorded events are decided beyond the right
     // edge.

@@ -1,16 +1,20 @@
 //! The level of a lane and its limit, as lines.
 
+use super::COLUMN;
 use super::trail::Trail;
 use crate::lane::Lane;
-use crate::lane::history::{Column, Columns};
-use crate::plot::{Fill, Ink, Mark, Point, Rect, Stroke};
-use crate::view::label::below;
+use crate::lane::history::{Column, Columns, History};
+use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
+use crate::view::label::{SMALL, below, bold};
 use crate::view::timebase::Timebase;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::time::Time;
 
 /// A column's range of fewer CSS pixels is invisible.
 const VISIBLE: f64 = 0.5;
+
+/// The distance of two names of users.
+const NAME: f64 = 12.0;
 
 /// The vertical scale of a lane.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +32,8 @@ impl Scale {
     }
 }
 
-/// Draws both lines up to `now`, where they end at the lane's present level and limit.
+/// Draws both lines up to `now`, where they end at the lane's present level and limit. A lane with a curve for each user
+/// has these in place of the level.
 pub(in crate::view) fn draw(
     marks: &mut Vec<Mark>,
     time: &Timebase,
@@ -38,30 +43,61 @@ pub(in crate::view) fn draw(
     now: Time,
     ink: Ink,
 ) {
-    let (level, limit) = lines(time, scale, lane, columns, now);
+    let (level, limit) = lines(time, scale, lane, lane.history(), columns, lane.level(now), now);
     marks.push(Mark::Clip(Rect {
         y: scale.plot.y - 1.0,
         height: scale.plot.height + 2.0,
         ..scale.plot
     }));
-    marks.extend(below(&level, scale.plot.bottom(), Fill::new(ink, 0.14)));
+    let curves = lane.curves();
+    if curves.is_empty() {
+        marks.extend(below(&level, scale.plot.bottom(), Fill::new(ink, 0.14)));
+    }
     marks.push(Mark::Polyline { points: limit, stroke: Stroke::dashed(Ink::Limit, 1.25) });
-    marks.push(Mark::Polyline { points: level, stroke: Stroke::solid(ink, 1.75) });
+    if curves.is_empty() {
+        marks.push(Mark::Polyline { points: level, stroke: Stroke::solid(ink, 1.75) });
+    }
+    let mut names: Vec<(f64, &String, Ink)> = Vec::with_capacity(curves.len());
+    for (curve, number) in curves.iter().zip(1..) {
+        let columns =
+            curve.history.columns(time.from, time.time_at(scale.plot.right()), COLUMN / time.pace);
+        let stands = lane.level_of(&curve.user, now);
+        let (points, _) = lines(time, scale, lane, &curve.history, &columns, stands, now);
+        let end = points.last().map_or(scale.plot.bottom(), |last| last.y);
+        let place = names.partition_point(|(other, ..)| *other <= end);
+        names.insert(place, (end, &curve.user, Ink::Lane(number)));
+        marks.push(Mark::Polyline { points, stroke: Stroke::solid(Ink::Lane(number), 1.75) });
+    }
     marks.push(Mark::Unclip);
+    users(marks, scale.plot, names);
 }
 
-/// The line of the level, and that of the limit.
+/// Writes the names of users, each as near to the end of its curve as the others leave room, from the top down.
+fn users(marks: &mut Vec<Mark>, plot: Rect, names: Vec<(f64, &String, Ink)>) {
+    let pitch = (plot.height / names.len().max(1) as f64).min(NAME);
+    let mut least = plot.y + pitch / 2.0;
+    let mut most = plot.bottom() - pitch * (names.len() as f64 - 0.5);
+    for (end, user, ink) in names {
+        let y = (end - pitch / 2.0).max(least).min(most.max(least));
+        (least, most) = (y + pitch, most + pitch);
+        marks.push(bold(plot.right() - 4.0, y, user, ink, SMALL.min(pitch), Anchor::End));
+    }
+}
+
+/// The line of the level of a history, and that of the limit; at `now` they stand at these.
 fn lines(
     time: &Timebase,
     scale: Scale,
     lane: &Lane,
+    history: &History,
     columns: &Columns<'_>,
+    (at_now, limit_now): (f64, f64),
     now: Time,
 ) -> (Vec<Point>, Vec<Point>) {
     let mut level = Trail::with_capacity(columns.len());
     let mut limit = Trail::default();
     let end_of_run = time.x(now);
-    let begun = time.x(lane.history().oldest());
+    let begun = time.x(history.oldest());
     for (column, [start, end]) in places(time, columns) {
         if level.points.is_empty() {
             // The level before the first column is unknown. Allowed events raise the level, so with these the line
@@ -88,7 +124,6 @@ fn lines(
         limit.to(end, scale.y(column.limit));
     }
     if !level.points.is_empty() {
-        let (at_now, limit_now) = lane.level(now);
         level.to(end_of_run, scale.y(at_now));
         limit.to(end_of_run, scale.y(limit_now));
     }

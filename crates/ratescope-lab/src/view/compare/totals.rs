@@ -63,12 +63,19 @@ pub(super) fn draw(
     let Some(plot) = layout.totals else { return };
     let top = if view.top.is_finite() && view.top > 0.0 { view.top } else { 1.0 };
     let y = |count: u64| plot.bottom() - (count as f64 / top).min(1.1) * plot.height;
-    scale(marks, layout, plot, top);
+    let title = if comparison.lanes().iter().any(|lane| lane.crowd().is_some()) {
+        "In this window: allowed per lane"
+    } else {
+        "In this window: sent, and allowed per lane"
+    };
+    scale(marks, layout, plot, top, title);
     marks.push(Mark::Clip(Rect { y: plot.y - 2.0, height: plot.height + 4.0, ..plot }));
     let end = layout.time.x(comparison.now()).min(layout.right);
     let mut rows = Vec::with_capacity(columns.len() + 1);
     let from = layout.time.from;
-    if let Some((i, lane)) = elder(comparison)
+    // What clients send differs from lane to lane.
+    let alike = comparison.lanes().iter().all(|lane| lane.crowd().is_none());
+    if let Some((i, lane)) = elder(comparison).filter(|_| alike)
         && let Some(columns) = columns.get(i)
     {
         let sent = Count::of_sent(lane, from);
@@ -89,7 +96,7 @@ pub(super) fn draw(
 }
 
 /// The scale of counts and the title.
-fn scale(marks: &mut Vec<Mark>, layout: &Layout, plot: Rect, top: f64) {
+fn scale(marks: &mut Vec<Mark>, layout: &Layout, plot: Rect, top: f64, title: &str) {
     let ticks = axis::ticks(0.0, top, (plot.height / 36.0).max(2.0) as usize);
     let y = |value: f64| plot.bottom() - value / top * plot.height;
     let pairs = ticks.iter().map(|tick| plot.across(y(tick.value))).collect();
@@ -98,7 +105,6 @@ fn scale(marks: &mut Vec<Mark>, layout: &Layout, plot: Rect, top: f64) {
         let text = number(tick, top, layout.narrow);
         marks.push(small(plot.x - 8.0, y(tick.value), &text, Ink::Muted, Anchor::End));
     }
-    let title = "In this window: sent, and allowed per lane";
     marks.push(label(8.0, layout.title, title, Anchor::Start));
 }
 

@@ -124,6 +124,7 @@ fn read(scope: &Scope, layout: &Layout, x: f64, view: &Viewport, brief: bool) ->
             Model::Recent => {
                 format!("recent average's N {}", axis::readout(layout.per_decay(value)))
             }
+            Model::Former => line("rate of 2009", value),
         });
     }
     let before = trace.total_at(at.before(interval));

@@ -15,9 +15,10 @@ const WIDTH: f64 = 1.25;
 
 /// The drawn models.
 fn shown(settings: &Settings) -> impl Iterator<Item = Model> {
-    let Settings { bucket, mean, recent, .. } = *settings;
+    let Settings { bucket, mean, recent, former, .. } = *settings;
     let bucket = bucket && settings.leaky_bucket().is_some();
-    Model::ALL.into_iter().zip([bucket, mean, recent]).filter(|(_, on)| *on).map(|(model, _)| model)
+    let on = [bucket, mean, recent, former];
+    Model::ALL.into_iter().zip(on).filter(|(_, on)| *on).map(|(model, _)| model)
 }
 
 pub(super) fn ink(model: Model) -> Ink {
@@ -25,6 +26,7 @@ pub(super) fn ink(model: Model) -> Ink {
         Model::Bucket => Ink::Bucket,
         Model::Mean => Ink::Mean,
         Model::Recent => Ink::Recent,
+        Model::Former => Ink::Rate,
     }
 }
 
@@ -34,6 +36,7 @@ pub(super) fn name(model: Model) -> &'static str {
         Model::Bucket => "bucket",
         Model::Mean => "mean",
         Model::Recent => "N",
+        Model::Former => "2009",
     }
 }
 
@@ -58,7 +61,12 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, now: T
         };
         let at = |c: &ModelColumn, at| c.end.value_at(model, at);
         let points = lines::path(layout, &columns, now, models.whole, &of, &at);
-        marks.push(Mark::Polyline { points, stroke: Stroke::solid(ink(model), WIDTH) });
+        // It has the ink of the line of which it is an older form.
+        let dashed = model == Model::Former;
+        marks.push(Mark::Polyline {
+            points,
+            stroke: Stroke { ink: ink(model), width: WIDTH, dashed },
+        });
     }
 }
 
@@ -81,7 +89,7 @@ pub(super) fn top(models: &Models, settings: &Settings, [from, to]: [Time; 2], s
 
 /// A sentence for each line, in the order of [`Model::ALL`]: its value for even events at the rate of the automatic
 /// events.
-pub fn models(settings: &Settings) -> [String; 3] {
+pub fn models(settings: &Settings) -> [String; 4] {
     let per_second = settings.common.auto_rate;
     let period = settings.decay.secs();
     let steady = per_second * period;
@@ -102,5 +110,8 @@ pub fn models(settings: &Settings) -> [String; 3] {
     let n = settled(steady);
     let above = settled(steady) - steady;
     let recent = format!("{}, which is {} above the rate", axis::readout(n), axis::readout(above));
-    [bucket, at(mean), at(recent)]
+    // The formula without its lower bound converges to any steady rate.
+    let former =
+        format!("{}, where red reads {}", axis::readout(steady), axis::readout(steady.max(1.0)));
+    [bucket, at(mean), at(recent), at(former)]
 }

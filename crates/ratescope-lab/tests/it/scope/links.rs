@@ -122,7 +122,7 @@ fn a_link_that_is_wrong_says_where() {
             "limit=10&do=1:evnts*3",
             "\"evnts\" in \"limit=10&do=1:evnts*3\": not a command; \
              write events or one of decay, increase, limit, mode, auto, pattern, auto-rate, seed, \
-             speed, window, exact, ghost, bucket, mean, last, recent, memory, limiter",
+             speed, window, exact, ghost, bucket, mean, last, recent, rate-2009, memory, limiter",
         ),
         (
             "do=5:events,1:events",

@@ -5,8 +5,8 @@ use crate::middleware::server::{PATIENCE, Port};
 use axum::Router;
 use axum::body::Body;
 use http::{HeaderMap, Request, Response, StatusCode};
-use ratescope::Policy;
 use ratescope::rules::{MemoryStore, Rules};
+use ratescope::{Policy, Span};
 use ratescope_redis::{Options, RedisStore};
 use ratescope_tower::{GrpcStatus, Headers, RateLimitLayer, Refused};
 use serde_json::{Value, json};
@@ -72,6 +72,38 @@ fn a_refusal_says_when_to_come_back() {
     // And means it.
     clock.set(30.0);
     assert_eq!(send(&mut service, get("/", "192.0.2.7")).status(), StatusCode::OK);
+}
+
+#[test]
+fn a_herd_is_told_to_come_back_at_different_times_and_never_too_early() {
+    let told = |most: Span| {
+        let clock = Hand::default();
+        let layer = limit(ruled(TWO), &clock).retry_jitter(most);
+        let mut service = layer.layer(Inner::default());
+        for _ in 0..2 {
+            send(&mut service, get("/", "192.0.2.7"));
+        }
+        let seconds = |_| {
+            let response = send(&mut service, get("/", "192.0.2.7"));
+            let problem: Value = serde_json::from_str(response.body()).unwrap();
+            let seconds = problem["retry_after"].as_u64().unwrap();
+            // Headers and body say the same.
+            let detail = format!("There were too many requests; try again in {seconds} s.");
+            assert_eq!(problem["detail"], detail);
+            for name in ["retry-after", "x-ratelimit-retry-after"] {
+                assert_eq!(response.headers()[name], seconds.to_string());
+            }
+            seconds
+        };
+        (0..200).map(seconds).collect::<Vec<_>>()
+    };
+    assert!(told(Span::ZERO).iter().all(|seconds| *seconds == 30));
+    let mut spread = told(Span::seconds(20));
+    spread.sort_unstable();
+    assert!(spread.iter().all(|seconds| (30..=50).contains(seconds)), "{spread:?}");
+    // Of 20 seconds, 200 who were refused leave hardly one out; a chance of 1 in 10^20 for half of them.
+    spread.dedup();
+    assert!(spread.len() >= 10, "{spread:?}");
 }
 
 #[test]

@@ -1,0 +1,54 @@
+// Clients that try again: their controls write a phase of the script, as in `10 clients of 20 retry every 1s`, and below
+// the lanes a table tells how the jobs went.
+import { $, changed, on, page, wrong } from "./page.js";
+
+/** The first phase of a script with clients. */
+const phase = /(?:^|,)\s*(\d+) clients? of (\d+)([^,]*)/;
+
+/** The words after `retry`: the way, its wait, factor and most, and the jitter. */
+const way = /retry (never|at once|every|exponential|retry-after)(?: (?!full|equal|x|most)(\S+))?(?: x(\S+))?(?: most (\S+))?(?: (full|equal|decorrelated))?/;
+
+/** Puts the clients of the controls into the script, in place of its first ones. */
+function write() {
+  const value = (name) => $(`clients-${name}`).value.trim();
+  const [retry, jitter] = [value("retry"), value("jitter") && ` ${value("jitter")}`];
+  const how = {
+    every: ` ${value("wait")}${jitter}`,
+    exponential: ` ${value("wait")} x${value("factor")} most ${value("most")}${jitter}`,
+    "retry-after": jitter,
+  };
+  const pause = ["", "0", "0s"].includes(value("pause")) ? "" : ` pause ${value("pause")}`;
+  const job = `${value("count")} client${value("count") === "1" ? "" : "s"} of ${value("requests")}${value("together") === "1" ? "" : ` together ${value("together")}`}${pause} retry ${retry}${how[retry] ?? ""}`;
+  const script = page.get("script");
+  const others = script.replace(phase, "").replace(/^\s*,\s*/, "");
+  const error = page.set("script", !retry ? others : phase.test(script) ? script.replace(phase, (all) => (all.startsWith(",") ? `, ${job}` : job)) : [job, others].filter(Boolean).join(", "));
+  changed();
+  wrong($("clients-count"), error);
+}
+
+/** Brings the controls and the rows of the table up to date. */
+export function shownClients() {
+  const [job, count, requests, rest = ""] = phase.exec(page.get("script")) ?? [];
+  const [, retry = "", wait, factor, most, jitter = ""] = (job && way.exec(rest)) || [];
+  if (document.activeElement?.closest("#clients") !== $("clients")) {
+    const said = { count, requests, retry, wait, factor, most, jitter, together: job && (/together (\d+)/.exec(rest)?.[1] ?? "1"), pause: job && (/pause (\S+)/.exec(rest)?.[1] ?? "0s") };
+    for (const [name, value] of Object.entries(said)) if (value !== undefined) $(`clients-${name}`).value = value;
+  }
+  $("clients").dataset.retry = $("clients-retry").value;
+  $("jobs").hidden = !job;
+  if (!job) return;
+  const body = $("jobs").querySelector("tbody");
+  const lanes = page.get("lanes").split(";").length;
+  while (body.rows.length > lanes) body.deleteRow(-1);
+  while (body.rows.length < lanes) {
+    const row = body.insertRow();
+    const n = body.rows.length;
+    row.innerHTML = `<th scope="row">${n} <span id="job-${n}"></span></th>`;
+    for (let m = 1; m <= 7; m++) row.insertCell().id = `job-${n}-${m}`;
+  }
+}
+
+/** Wires the controls. */
+export function wireClients() {
+  on($("clients"), "change", write);
+}
