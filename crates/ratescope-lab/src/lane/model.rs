@@ -18,14 +18,14 @@
 //! Source of the third: John Berryman, "Teaching Abusive Users a Lesson with Recent Average Rate Limiters": "For each
 //! user, you store 2 values, the number of hits in this window and the 'running average' of their recent windows. [...]
 //! At the end of the time window you use a simple formula to incorporate the number of hits into the average of the
-//! recent windows, and you also reset the hit count to 0." The formula there is an exponentially weighted mean with a
-//! weight that the article leaves open. Here it is a half, `A' = (A + hits)/2`, so a window is the half-life, as in an
-//! `earrrl` of the same rate. Refused events are hits, too, and an event passes while A is at most the limit.
-//! The article rejects it, as it needs a pass over all users at the end of each window. (Windows without hits only halve A,
-//! so the state can be brought up to date when it is needed, as here.)
+//! recent windows, and you also reset the hit count to 0." It is
+//! [`windowed_average`](ratescope::estimate::windowed_average). The article leaves its weight open;
+//! here it is a half, so a window is the half-life, as in an `earrrl` of the same rate. Refused events are hits, too, and an
+//! event passes while the average is at most the limit.
 
 use ratescope::estimate::decay::{Decay, decay};
 use ratescope::estimate::exim::Measured;
+use ratescope::estimate::windowed_average::{Counted, WindowedAverage};
 use ratescope::internal::Words;
 use ratescope::limit::exim::Mode;
 use ratescope::outcome::{Outcome, Retry};
@@ -51,12 +51,7 @@ enum Kind {
 enum State {
     New,
     Rate(Measured),
-    /// The average of the windows before the one with this number, and the hits in that window.
-    Window {
-        number: i64,
-        average: f64,
-        hits: f64,
-    },
+    Windows(Counted),
 }
 
 /// Exim's rate in events per `period` with an event of cost `cost`, without the lower bound; the last rate was `last`.
@@ -101,8 +96,8 @@ impl Model {
                 self.state = State::Rate(Measured { rate: outcome.level, at: now })
             }
             Kind::Windowed => {
-                let (number, average, hits) = self.window(now);
-                self.state = State::Window { number, average, hits: hits + cost };
+                let counted = self.average().add(self.counted(), now, cost);
+                self.state = State::Windows(counted);
             }
         }
         outcome
@@ -113,7 +108,7 @@ impl Model {
         let limit = self.limit.count();
         let level = match self.kind {
             Kind::Exim { approximated, .. } => self.rate(now, cost, approximated),
-            Kind::Windowed => self.window(now).1,
+            Kind::Windowed => self.average().estimate(self.counted(), now),
         };
         let passes = match self.kind {
             Kind::Exim { .. } => level < limit,
@@ -137,18 +132,14 @@ impl Model {
         cost + last.map_or(0.0, left)
     }
 
-    /// The number of the window of `now`, the average of the windows before it, and the hits in it.
-    fn window(&self, now: Time) -> (i64, f64, f64) {
-        let micros = self.limit.per().micros_up().max(1);
-        let this = now.as_micros().div_euclid(micros);
+    fn average(&self) -> WindowedAverage {
+        WindowedAverage { period: self.limit.per(), weight: 0.5 }
+    }
+
+    fn counted(&self) -> Counted {
         match self.state {
-            State::Window { number, average, hits } if this <= number => (number, average, hits),
-            State::Window { number, average, hits } => {
-                // Half for each window that has ended; beyond the exponents of f64 nothing is left.
-                let power = 1023 - (this - number).min(1023);
-                (this, (average + hits) * f64::from_bits((power as u64) << 52), 0.0)
-            }
-            _ => (this, 0.0, 0.0),
+            State::Windows(counted) => counted,
+            _ => Counted::default(),
         }
     }
 

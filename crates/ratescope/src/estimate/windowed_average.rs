@@ -86,6 +86,19 @@ impl WindowedAverage {
         }
         let rest = 1.0 - self.weight;
         let average = self.weight * last.count + rest * last.average;
-        Counted { window, count: 0.0, average: average * libm::pow(rest, (ended - 1) as f64) }
+        Counted { window, count: 0.0, average: average * power(rest, ended - 1) }
     }
+}
+
+/// `base` to the power of `exponent`, which is at least 0, by squaring: exact where a weight is a power of two.
+fn power(mut base: f64, mut exponent: i64) -> f64 {
+    let mut power = 1.0;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            power *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    power
 }
