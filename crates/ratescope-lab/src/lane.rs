@@ -311,7 +311,7 @@ impl Lane {
         (level, limit)
     }
 
-    /// True if one of the measures of the past, which are no limiters, decides, in place of a limiter.
+    /// True if one of the measures that Exim and others gave up decides, in place of a limiter.
     pub fn is_model(&self) -> bool {
         self.model.is_some()
     }

@@ -2,7 +2,7 @@
 //!
 //! | header | what it says | when |
 //! |---|---|---|
-//! | `Retry-After`, `X-Ratelimit-Retry-After` | whole seconds until the request would pass, rounded up, with [jitter](super::RateLimit::retry_jitter) if the layer adds some; 1 if the store failed | the request is refused, and would pass later |
+//! | `Retry-After`, `X-Ratelimit-Retry-After` | whole seconds until the request would pass, rounded up, with [jitter](super::RateLimitLayer::retry_jitter) if the layer adds some; 1 if the store failed | the request is refused, and would pass later |
 //! | `X-RateLimit-Limit` | the quota of the limit with the least remaining | a limit applies |
 //! | `X-RateLimit-Remaining` | what remains of that quota, rounded down | |
 //! | `X-RateLimit-Reset` | whole seconds until the whole quota is available again, rounded up; in a refusal by this limit, or with nothing remaining, until the request would pass | |

@@ -47,7 +47,7 @@ pub struct Refused<'a> {
     /// The decision. If the queue is full, it is that the request may pass after a wait. If the request is
     /// unidentified, no limit was asked, and it has no outcomes.
     pub decision: &'a Decision,
-    /// When the request would pass, if nothing is counted before, with the [jitter](super::RateLimit::retry_jitter);
+    /// When the request would pass, if nothing is counted before, with the [jitter](super::RateLimitLayer::retry_jitter);
     /// `None` if that is not known.
     pub retry: Option<Retry>,
     /// Why the limits were not asked: the request lacks a [key](super::RateLimitLayer::key).
