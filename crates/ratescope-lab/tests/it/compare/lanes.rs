@@ -104,7 +104,8 @@ fn ten_of_72_000_attempts_pass() {
     let attempts =
         ["10/1s", "120/1m", "240/1h"].map(|rate| format!("fixed-window {rate} attempts"));
     let lanes = format!("{};10/1s & 120/1m & 240/1h", attempts.join(" & "));
-    let run = run(&[("auto", "off"), ("lanes", &lanes), ("script", "120/1s to 10m")], 600.0);
+    let run =
+        run(&[("auto", "off"), ("lanes", &lanes), ("script", "1 at 0s,120/1s to 10m")], 600.0);
     assert_eq!(run.sent(), 72_000);
     let allowed: Vec<u64> = run.lanes().iter().map(|lane| counts(lane).0).collect();
     assert_eq!(allowed, [10, 240]);
