@@ -46,6 +46,7 @@
 //! 8. [A store of one's own](guide::store)
 //! 9. [For those who know governor](guide::governor): a table, and six conversions
 //! 10. [What a refusal does to clients](guide::clients)
+//! 11. [Around a limit](guide::system): whom to limit, where to count, programs in other languages
 //!
 //! # The words
 //! | word | thing |
