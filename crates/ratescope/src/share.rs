@@ -163,6 +163,7 @@ pub fn counts_refused(limiter: &AnyLimiter) -> bool {
     match limiter {
         AnyLimiter::Exim(exim) => exim.mode == crate::limit::exim::Mode::Strict,
         AnyLimiter::Earrrl(_) => true,
+        AnyLimiter::FixedWindow(window) => window.counts_attempts(),
         _ => false,
     }
 }
