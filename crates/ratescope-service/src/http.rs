@@ -124,7 +124,7 @@ impl<C: Clock + Clone> Http<C> {
         Http { service, settings, layers: Mutex::default() }
     }
 
-    /// Answers a request that came from `peer`.
+    /// Answers a request that came from `peer`. If that is unknown, `/auth` refuses with 500 what a rule would count by address.
     pub async fn answer<Q>(&self, request: Request<Q>, peer: Option<IpAddr>) -> Response<Body>
     where
         Q: http_body::Body,

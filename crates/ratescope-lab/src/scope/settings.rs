@@ -208,7 +208,7 @@ impl Settings {
     /// limit is too low for a bucket.
     pub fn leaky_bucket(&self) -> Option<LeakyBucket> {
         let rate = Rate::new(self.limit, self.decay).ok()?;
-        LeakyBucket::new(rate, self.limit).ok()
+        LeakyBucket::new(rate, self.limit).ok().filter(|_| self.limit > 0.0)
     }
 
     /// Predicts how much the limit lets through, at once and at the rate of the automatic events, even if these

@@ -199,7 +199,10 @@ http:
         ]
     );
     let wrong = "http:\n  middlewares:\n    a:\n      rateLimit: {<<: 5, average: 1}\n";
-    assert_eq!(error(wrong), "line 4: << is followed by no map");
+    assert_eq!(
+        error(wrong),
+        "line 4: it can't be read as YAML: << is followed by a map or a list of maps, as in <<: *usual"
+    );
 }
 
 #[test]

@@ -77,6 +77,8 @@ fn a_rate_replaces_the_rate_alone() {
         ("web:user", "gcra 500/1m burst 7", "gcra 500/1m burst 7"),
         ("web:user#2", "500/1d", "fixed-window 500/1d"),
         ("web:mail", "9 per hour", "exim 9/1h leaky"),
+        // Nothing at all, for a while.
+        ("web:user", "0/1h", "gcra 0/1h burst 0"),
     ] {
         assert_eq!(of(limit, text).as_deref(), Ok(expected));
     }
@@ -84,7 +86,7 @@ fn a_rate_replaces_the_rate_alone() {
         ("web:nothing", "5/1h", "there is no limit web:nothing"),
         ("web:user", "nonsense", "not a limiter"),
         ("web:user", "fixed-window 5/1h", "can't stand in for gcra 2/1h burst 2"),
-        ("web:user", "0/1h", "0"),
+        ("web:user", "-1/1h", "-1"),
     ] {
         let error = of(limit, text).unwrap_err();
         assert!(error.contains(expected), "{limit} {text}: {error}");
