@@ -14,7 +14,7 @@ const scope = [
   'Shorter increase interval', 'increase', 'Longer increase interval',
   'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'pause', 'reset', 'window', 'sound', 'Keys',
   'More settings',
-  'limiter', 'exim-copy', 'speed', 'step', 'seed', 'exact', 'memory', 'ghost', 'bucket', 'mean', 'last', 'recent',
+  'limiter', 'exim-copy', 'speed', 'step', 'seed', 'exact', 'memory', 'ghost', 'bucket', 'mean', 'last', 'recent', 'rate-2009',
   'Exim specification',
 ];
 
@@ -29,7 +29,8 @@ const comparison = [
   'list', 'bursts', 'exact', 'punishes', 'The whole table',
   'Lower limit', 'limit', 'Higher limit', 'auto', 'auto-rate-slider', 'auto-rate', 'pause', 'window',
   'add-event', 'graph', ...lanes(8), 'add', 'add-lane',
-  'pattern', 'seed', 'Lower cost', 'cost', 'Higher cost', 'speed', 'step', 'reset', 'Keys', 'script',
+  'pattern', 'seed', 'Lower cost', 'cost', 'Higher cost', 'speed', 'step', 'reset', 'Keys',
+  'clients-retry', 'What the clients do', 'script',
 ];
 
 const own = {
