@@ -90,6 +90,7 @@ pageTest('the thin lines', { ...crisp, ...clipboard }, async ({ page, open, test
       'At an even 2 a second: full after 19 events.',
       'At an even 2 a second: 20.0 from event 11 on.',
       `At an even 2 a second: 20.5, which is ${(1 / (1 - Math.exp(-1 / 20)) - 20).toFixed(3)} above the rate.`,
+      'At an even 2 a second: 20.0, where red reads 20.0.',
     ]);
     await type(page, 'auto-rate', '0.5');
     await type(page, 'last', '100');
