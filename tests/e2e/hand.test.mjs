@@ -120,6 +120,6 @@ pageTest('a browser that keeps nothing can not hand a log over, and says so', as
   await drop(page, 'access.log', lines);
   await until(page, () => document.querySelector('#note').textContent === 'Open Tune, and drop the log there.');
   await open('/tune.html#handed');
-  await until(page, () => document.querySelector('#problem').textContent === 'This browser keeps nothing for another page: drop the log here.');
+  await until(page, () => document.querySelector('#problem').textContent === 'This browser could not hand the log over. Drop it here.');
   assert(await page.locator('#failed').isHidden());
 });
