@@ -72,7 +72,7 @@ pub fn stand_alone(policy: &Policy) -> Result<String, NotAlone> {
     Ok(comment + &Script::alone(&alone))
 }
 
-/// What the comment of each script says of its arguments and its answer.
+/// The part of each script's comment about its arguments and its answer.
 const ARGUMENTS: &str = "\
 ARGV[1]  the cost of the event, from 0 to 1e12; 1 by default
 ARGV[2]  peek: the event is only asked about and not counted
@@ -104,13 +104,13 @@ fn keys_said(policy: &Policy, keys: &[&[Item]]) -> String {
     said
 }
 
-/// What the states at a key say about a limit.
+/// A limit whose states are at a key.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct KeptLimit {
     /// The limit, as it is written.
     pub limit: String,
-    /// What one more event would be told.
+    /// The outcome that one more event would have.
     pub outcome: Outcome,
     /// How long until nothing of the state counts any more.
     pub free_after: Span,

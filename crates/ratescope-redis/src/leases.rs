@@ -128,7 +128,7 @@ pub(super) struct Here {
     pub(super) counted: Time,
 }
 
-/// What Redis is asked, with all that it takes.
+/// Questions that leases may decide, and the call that asks Redis if they don't.
 pub(super) struct Asking {
     pub(super) link: Arc<Link>,
     pub(super) questions: Vec<Question>,

@@ -34,7 +34,7 @@ pub(super) struct Plan {
     pub(super) shortest_lease: Option<Span>,
 }
 
-/// What a call does with leases: more keys, and a last argument, which the script takes.
+/// The part of a call about leases: more keys, and a last argument, which the script takes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Leasing {
     pub(super) leases: Leases,

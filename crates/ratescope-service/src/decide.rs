@@ -142,7 +142,7 @@ struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// What happens to its event at `now`.
+    /// The intent of its part at `now`.
     fn intent(&self, now: Time) -> Intent<'static> {
         match (self.counted, self.is_look) {
             (Some(_), _) => Intent::Settle { now, passed: None },

@@ -225,7 +225,7 @@ impl<C: Clock> Service<C> {
         each.collect()
     }
 
-    /// What was done by [leases](ratescope::share), if the states are on Redis.
+    /// The counts of [leases](ratescope::share), if the states are on Redis.
     pub fn leased(&self) -> Option<ratescope_redis::Leased> {
         self.states.leased()
     }

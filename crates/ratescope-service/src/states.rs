@@ -102,7 +102,7 @@ impl States {
         self.redis.is_some()
     }
 
-    /// What was done by leases on Redis.
+    /// The counts of leases on Redis.
     pub(super) fn leased(&self) -> Option<Leased> {
         self.redis.as_ref().map(Redis::leased)
     }

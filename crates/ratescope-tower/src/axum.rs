@@ -1,4 +1,4 @@
-//! What axum knows of a request.
+//! The fields that axum knows of a request.
 
 use super::fields::{FieldSource, MissingSources};
 use super::layer::RateLimitLayer;

@@ -250,7 +250,7 @@ impl Rules {
         file::read(file, text)
     }
 
-    /// What was read otherwise than it is written in the file, such as a key `Value`, which articles print for `value`.
+    /// Remarks on words that were read otherwise than they are written in the file, such as a key `Value`, which articles print for `value`.
     pub fn remarks(&self) -> &[Mistake] {
         &self.remarks
     }
@@ -462,7 +462,7 @@ impl Rule {
         &self.settings.limits
     }
 
-    /// The relaxed limits; empty if the rule is never relaxed.
+    /// The limits while the throttle relaxes them; empty for a hard rule.
     pub fn relaxed(&self) -> &[Limit] {
         &self.settings.relaxed
     }

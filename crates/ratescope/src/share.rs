@@ -119,7 +119,7 @@ impl Share {
     }
 }
 
-/// As in `exact`, or `leased 100ms`.
+/// Writes `exact` or `leased 100ms`.
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

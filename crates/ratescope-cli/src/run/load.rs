@@ -3,7 +3,6 @@
 use ratescope::rules::Load;
 use std::str::FromStr;
 
-/// What tells the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// Linux's pressure stall information: the share of the last ten seconds in which a task waited for a processor.

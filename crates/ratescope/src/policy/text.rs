@@ -31,7 +31,7 @@ pub struct Defaults {
 /// For a limit alone: it must have a rate, and counts all events together, of cost 1.
 const ALONE: Defaults = Defaults { rate: None, per: Per::ALL, fields: None, cost: 1.0 };
 
-/// What was read otherwise than it was written, at its place in the text.
+/// Remarks on words that were read otherwise than they are written, with their places in the text.
 pub(super) type Remarks = Vec<ParseError>;
 
 impl Policy {

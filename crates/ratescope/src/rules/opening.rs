@@ -27,7 +27,7 @@ pub enum OpenError {
     },
     /// An option of a store makes no sense.
     Option {
-        /// What is wrong, and why.
+        /// The mistake, and its reason.
         problem: &'static str,
     },
     /// There is no Tokio runtime for the connections of a store.

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 #[derive(Debug, Default)]
 pub(super) struct TreeReader {
     pub(super) mistakes: Vec<Mistake>,
-    /// What was read otherwise than it was written.
+    /// Remarks on words that were read otherwise than they are written.
     pub(super) remarks: Vec<Mistake>,
 }
 

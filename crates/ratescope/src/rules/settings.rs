@@ -46,7 +46,7 @@ impl core::fmt::Display for OnStoreFailure {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RuleSettings {
     pub(super) limits: Vec<Limit>,
-    /// The relaxed limits; empty if they are never relaxed.
+    /// The limits while the throttle relaxes them; empty for a hard rule.
     pub(super) relaxed: Vec<Limit>,
     pub(super) throttle: Throttle,
     pub(super) shadow: bool,

@@ -1,4 +1,4 @@
-//! What became of the jobs of a lane's clients, as texts for a table.
+//! The jobs of a lane's clients, as texts for a table.
 
 use crate::compare::{Comparison, Lane};
 use crate::plot::axis;

@@ -88,7 +88,7 @@ async fn a_hot_key_asks_redis_seldom() {
         }
     })
     .await;
-    // What is left goes back.
+    // The rest goes back.
     until("it is not given back", async || counted(&store).await == passed as f64).await;
     assert_eq!(store.redis().leased().lost, 0);
 }
@@ -267,7 +267,8 @@ async fn a_flood_is_refused_here() {
     }
 }
 
-/// What can't be leased is asked as before: another cost, other numbers, several events, a shadow, a settled event.
+/// Events that can't be leased ask Redis as before: of another cost, with numbers of their own, several together, of a
+/// shadow, or settled.
 #[tokio::test]
 async fn everything_else_asks_redis() {
     let Some(server) = Server::start(&[]) else { return };

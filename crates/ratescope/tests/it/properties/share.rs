@@ -50,7 +50,7 @@ enum Happens {
 }
 
 struct Process {
-    /// What its clock is ahead.
+    /// How far its clock is ahead.
     skew: i64,
     lives: bool,
     lease: Lease,
