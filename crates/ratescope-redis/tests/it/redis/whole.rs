@@ -174,16 +174,30 @@ async fn on_a_cluster_little_is_left_of_what_is_refused() {
     assert!((passed as f64 - 0.1..=40.0).contains(&kept), "{passed} of {kept}");
 }
 
-/// Two parts of a request count at one key. Both are given back, each at its own cost, when another node refuses after all.
-#[tokio::test]
-async fn on_a_cluster_what_counts_twice_is_given_back_twice() {
-    let Some(cluster) = Cluster::of_masters(3) else { return };
+/// The node with the limit that all share, another node, and a user whose limit is there.
+fn two_nodes(cluster: &Cluster) -> ([&Server; 2], &'static str) {
     let node = |key: &str| &cluster.nodes[cluster.master(&cluster.slot(key))];
     let all = node("{user=all}");
     let names = ["ann", "bob", "eve", "joe", "sue", "tim", "zoe"];
     let is_elsewhere = |name: &&str| node(&format!("{{user={name}}}")).port != all.port;
     let name = names.into_iter().find(is_elsewhere).unwrap();
-    let user = node(&format!("{{user={name}}}"));
+    ([all, node(&format!("{{user={name}}}"))], name)
+}
+
+/// Waits until a node has answered a first call of a script since its counts were reset.
+async fn is_looked_at(node: &Server) {
+    let begun = Instant::now();
+    while !node.info("commandstats").contains("cmdstat_evalsha:calls=1,") {
+        assert!(begun.elapsed() < PATIENCE, "it is looked at");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// Two parts of a request count at one key. Both are given back, each at its own cost, when another node refuses after all.
+#[tokio::test]
+async fn on_a_cluster_what_counts_twice_is_given_back_twice() {
+    let Some(cluster) = Cluster::of_masters(3) else { return };
+    let ([all, user], name) = two_nodes(&cluster);
     // All have less room left than the user, so theirs are counted first.
     let text = "domain: d\ndescriptors:\n- {key: user, value: all, limit: gcra 10/1h}\n- {key: user, value: NAME, limit: gcra 100/1h}\n";
     let store = open(&cluster.url(), file(&text.replace("NAME", name)), patient("g:"));
@@ -208,11 +222,7 @@ async fn on_a_cluster_what_counts_twice_is_given_back_twice() {
             store.decide(&parts, Details::ALL.at_once()).await
         }
     });
-    let begun = Instant::now();
-    while !user.info("commandstats").contains("cmdstat_evalsha:calls=1,") {
-        assert!(begun.elapsed() < PATIENCE, "it is looked at");
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    is_looked_at(user).await;
     fill(&own, 99.0).await;
     all.command(&["CLIENT", "UNPAUSE"]);
     let answers = asked.await.unwrap();
@@ -227,12 +237,7 @@ async fn on_a_cluster_what_counts_twice_is_given_back_twice() {
 #[tokio::test]
 async fn what_was_refused_at_first_sight_stays_refused() {
     let Some(cluster) = Cluster::of_masters(3) else { return };
-    let node = |key: &str| &cluster.nodes[cluster.master(&cluster.slot(key))];
-    let all = node("{user=all}");
-    let names = ["ann", "bob", "eve", "joe", "sue", "tim", "zoe"];
-    let is_elsewhere = |name: &&str| node(&format!("{{user={name}}}")).port != all.port;
-    let name = names.into_iter().find(is_elsewhere).unwrap();
-    let user = node(&format!("{{user={name}}}"));
+    let ([all, user], name) = two_nodes(&cluster);
     let text = BOTH.replace("ann, limit: gcra 5/1h", &format!("{name}, limit: gcra 1/1h"));
     let store = open(&cluster.url(), file(&text), patient("l:"));
     let own = [("user", name)];
@@ -255,11 +260,7 @@ async fn what_was_refused_at_first_sight_stays_refused() {
             store.decide(&parts(&of), Details::ALL.at_once()).await
         }
     });
-    let begun = Instant::now();
-    while !user.info("commandstats").contains("cmdstat_evalsha:calls=1,") {
-        assert!(begun.elapsed() < PATIENCE, "it is looked at");
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    is_looked_at(user).await;
     user.command(&["FLUSHALL"]);
     all.command(&["CLIENT", "UNPAUSE"]);
     let answers = asked.await.unwrap();
