@@ -292,9 +292,7 @@ pub(super) fn passes((questions, replies): &Decided, details: Details) -> bool {
 
 fn lets_pass(question: &Question, reply: &Reply, details: Details) -> bool {
     let mut each = question.asks.iter().zip(&reply.outcomes);
-    each.all(|(ask, outcome)| {
-        !ask.is_firm() || outcome.wait.is_some_and(|wait| !details.is_too_long(wait))
-    })
+    each.all(|(ask, outcome)| !ask.is_firm() || details.lets_pass(outcome.wait))
 }
 
 /// The answers to whole questions, from those of their parts. Each limit was asked in one slot.

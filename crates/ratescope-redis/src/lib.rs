@@ -112,7 +112,7 @@ struct Inner {
     leases: Arc<Leases>,
 }
 
-/// What all stores on a connection did by [leases](ratescope::share).
+/// The counts of the [leases](ratescope::share) of all stores on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leased {
@@ -230,7 +230,7 @@ impl Redis {
 }
 
 impl Redis {
-    /// What all stores on this connection did by leases so far.
+    /// The counts of the leases of all stores on this connection so far.
     pub fn leased(&self) -> Leased {
         self.tally.counts()
     }
@@ -306,7 +306,7 @@ impl Inner {
         }
     }
 
-    /// What is asked about parts that may be decided by leases, and how often to look for leases that have ended. `None` if
+    /// The questions about parts that may be decided by leases, and how often to look for leases that have ended. `None` if
     /// each event is to ask Redis.
     fn leasing(&self, parts: &[Part<'_>], details: Details) -> Option<(Asking, Duration)> {
         let plan = self.plan.load();
@@ -341,11 +341,8 @@ impl Inner {
         }
         let others: Few<Part<'_>> = parts.iter().filter(|part| !is_charge(part)).copied().collect();
         let mut decided = self.decide_in_one_call(&others, details).await.into_iter();
-        let passes = |wait| !details.is_too_long(wait);
-        let all_pass = others
-            .iter()
-            .zip(decided.as_slice())
-            .all(|(part, decision)| part.intent.is_settle() || decision.wait().is_some_and(passes));
+        let mut each = others.iter().zip(decided.as_slice());
+        let all_pass = each.all(|(part, decision)| part.passes(decision, details));
         let mut each = Vec::with_capacity(parts.len());
         for part in parts {
             if !is_charge(part) {

@@ -24,15 +24,13 @@ pub(super) async fn decide(asked: &[Asked<'_>], details: Details) -> Vec<Decisio
     for (domain, part) in asked {
         decisions.push(one(domain, Part { intent: Intent::Look, ..*part }, details).await);
     }
-    let mut all_pass = asked
-        .iter()
-        .zip(&decisions)
-        .all(|((_, part), decision)| part.intent.is_settle() || passes(decision, details));
+    let mut all_pass =
+        asked.iter().zip(&decisions).all(|((_, part), decision)| part.passes(decision, details));
     let decided = Part::decided(&parts, &decisions, details);
     for i in (0..asked.len()).filter(|i| decided[*i]) {
         let (domain, part) = asked[i];
         let decision = one(domain, part, details).await;
-        let passes = passes(&decision, details);
+        let passes = part.passes(&decision, details);
         if !all_pass && passes {
             // It has room again by now. The request stays refused.
             give_back(&asked[i..=i], &[decision]).await;
@@ -56,10 +54,6 @@ pub(super) async fn decide(asked: &[Asked<'_>], details: Details) -> Vec<Decisio
 async fn one(domain: &Domain, part: Part<'_>, details: Details) -> Decision {
     let decided = domain.store.decide(&[part], details).await.into_only();
     decided.unwrap_or_else(|| Decision::new(domain.store.rules(), part.now()))
-}
-
-fn passes(decision: &Decision, details: Details) -> bool {
-    decision.wait().is_some_and(|wait| !details.is_too_long(wait))
 }
 
 /// Gives back what was just counted by these decisions.

@@ -1,12 +1,10 @@
 //! Exceptions: for a while, a key has other numbers than the rules say.
 
+use super::store::pass_on_all_else;
 use super::{
-    BoxFuture, Decisions, Details, Fault, Load, Memory, Numbers, Part, Reloaded, Rule, Rules,
-    RulesError, Store, StoredKey,
+    BoxFuture, Decisions, Details, Fault, Numbers, Part, Rules, RulesError, Store, StoredKey,
 };
-use crate::event::Fields;
 use crate::limit::any::AnyLimiter;
-use crate::policy::Per;
 use crate::policy::key::escaped;
 use crate::rate::Rate;
 use crate::text::ParseError;
@@ -30,7 +28,7 @@ pub struct Exception {
     pub limit: String,
     /// The key, as [`StoredKey::subject`] has it.
     pub subject: String,
-    /// What decides in place of the limiter of the rules.
+    /// The limiter in place of that of the rules.
     pub limiter: AnyLimiter,
     /// When the rules decide again.
     pub until: Time,
@@ -328,9 +326,7 @@ pub fn too_many() -> Fault {
 }
 
 impl<S: Store> Store for Exceptions<S> {
-    fn rules(&self) -> Arc<Rules> {
-        self.store.rules()
-    }
+    pass_on_all_else!(self => self.store);
 
     fn decide<'a>(&'a self, parts: &'a [Part<'a>], details: Details) -> BoxFuture<'a, Decisions> {
         match self.numbers(parts) {
@@ -348,25 +344,5 @@ impl<S: Store> Store for Exceptions<S> {
             None => self.store.decide_now(parts, details),
             Some(numbers) => self.store.decide_now(&with(parts, &numbers), details),
         }
-    }
-
-    fn reset_async<'a>(
-        &'a self,
-        fields: &'a dyn Fields,
-        of: &'a (dyn Fn(&Rule, &Per) -> bool + Send + Sync),
-    ) -> BoxFuture<'a, Result<usize, Fault>> {
-        self.store.reset_async(fields, of)
-    }
-
-    fn replace(&self, rules: Rules, now: Time) -> Reloaded {
-        self.store.replace(rules, now)
-    }
-
-    fn set_load(&self, load: Option<Load>) {
-        self.store.set_load(load);
-    }
-
-    fn memory(&self) -> Option<Memory> {
-        self.store.memory()
     }
 }

@@ -1,11 +1,8 @@
 //! A store with observers of its decisions.
 
-use super::{
-    BoxFuture, Decision, Decisions, Details, Exception, Fault, Load, Memory, Part, Reloaded, Rule,
-    Rules, Store,
-};
-use crate::event::{Event, Fields};
-use crate::policy::Per;
+use super::store::pass_on_all_else;
+use super::{BoxFuture, Decision, Decisions, Details, Exception, Fault, Part, Rules, Store};
+use crate::event::Event;
 use crate::time::Time;
 use core::fmt;
 use std::sync::Arc;
@@ -63,9 +60,7 @@ impl<S: fmt::Debug> fmt::Debug for Observed<S> {
 }
 
 impl<S: Store> Store for Observed<S> {
-    fn rules(&self) -> Arc<Rules> {
-        self.store.rules()
-    }
+    pass_on_all_else!(self => self.store);
 
     fn decide<'a>(&'a self, parts: &'a [Part<'a>], details: Details) -> BoxFuture<'a, Decisions> {
         Box::pin(async move {
@@ -81,30 +76,10 @@ impl<S: Store> Store for Observed<S> {
         Some(decisions)
     }
 
-    fn reset_async<'a>(
-        &'a self,
-        fields: &'a dyn Fields,
-        of: &'a (dyn Fn(&Rule, &Per) -> bool + Send + Sync),
-    ) -> BoxFuture<'a, Result<usize, Fault>> {
-        self.store.reset_async(fields, of)
-    }
-
     fn exceptions<'a>(
         &'a self,
         change: Option<(&'a Exception, Time)>,
     ) -> BoxFuture<'a, Result<Option<Vec<Exception>>, Fault>> {
         self.store.exceptions(change)
-    }
-
-    fn replace(&self, rules: Rules, now: Time) -> Reloaded {
-        self.store.replace(rules, now)
-    }
-
-    fn set_load(&self, load: Option<Load>) {
-        self.store.set_load(load);
-    }
-
-    fn memory(&self) -> Option<Memory> {
-        self.store.memory()
     }
 }

@@ -77,8 +77,9 @@ impl<'a> Part<'a> {
     }
 
     /// True if it passes by this decision.
-    fn passes(&self, decision: &Decision, details: Details) -> bool {
-        self.intent.is_settle() || decision.wait().is_some_and(|wait| !details.is_too_long(wait))
+    #[doc(hidden)]
+    pub fn passes(&self, decision: &Decision, details: Details) -> bool {
+        self.intent.is_settle() || details.lets_pass(decision.wait())
     }
 
     /// For each part, whether it was counted or refused: a part that passes beside a refused one is neither.

@@ -176,14 +176,47 @@ async fn one<'a, S: Store + ?Sized>(store: &'a S, part: Part<'a>, details: Detai
     })
 }
 
+/// The methods of a store around another one that change neither decisions nor exceptions.
+macro_rules! pass_on_all_else {
+    ($self:ident => $inner:expr) => {
+        fn rules(&$self) -> std::sync::Arc<$crate::rules::Rules> {
+            ($inner).rules()
+        }
+
+        fn reset_async<'a>(
+            &'a $self,
+            fields: &'a dyn $crate::event::Fields,
+            of: &'a (dyn Fn(&$crate::rules::Rule, &$crate::policy::Per) -> bool + Send + Sync),
+        ) -> $crate::rules::BoxFuture<'a, Result<usize, $crate::rules::Fault>> {
+            ($inner).reset_async(fields, of)
+        }
+
+        fn replace(
+            &$self,
+            rules: $crate::rules::Rules,
+            now: $crate::time::Time,
+        ) -> $crate::rules::Reloaded {
+            ($inner).replace(rules, now)
+        }
+
+        fn set_load(&$self, load: Option<$crate::rules::Load>) {
+            ($inner).set_load(load);
+        }
+
+        fn memory(&$self) -> Option<$crate::rules::Memory> {
+            ($inner).memory()
+        }
+    };
+}
+
+pub(super) use pass_on_all_else;
+
 /// A pointer to a store is a store. (Not a plain reference: a store outlives the request that asks it.)
 macro_rules! pass_on {
     ($($pointer:ident),*) => {$(
         /// The store behind the pointer.
         impl<S: Store + ?Sized> Store for $pointer<S> {
-        fn rules(&self) -> Arc<Rules> {
-            (**self).rules()
-        }
+        pass_on_all_else!(self => **self);
 
         fn decide<'a>(&'a self, parts: &'a [Part<'a>], details: Details) -> BoxFuture<'a, Decisions> {
             (**self).decide(parts, details)
@@ -194,14 +227,6 @@ macro_rules! pass_on {
             (**self).decide_now(parts, details)
         }
 
-        fn reset_async<'a>(
-            &'a self,
-            fields: &'a dyn Fields,
-            of: &'a (dyn Fn(&Rule, &Per) -> bool + Send + Sync),
-        ) -> BoxFuture<'a, Result<usize, Fault>> {
-            (**self).reset_async(fields, of)
-        }
-
         fn exceptions<'a>(
             &'a self,
             change: Option<(&'a Exception, Time)>,
@@ -209,17 +234,6 @@ macro_rules! pass_on {
             (**self).exceptions(change)
         }
 
-        fn replace(&self, rules: Rules, now: Time) -> Reloaded {
-            (**self).replace(rules, now)
-        }
-
-        fn set_load(&self, load: Option<Load>) {
-            (**self).set_load(load);
-        }
-
-        fn memory(&self) -> Option<Memory> {
-            (**self).memory()
-        }
         }
     )*};
 }
@@ -309,6 +323,11 @@ impl Details {
     /// These details, for an event that can wait for so long.
     pub const fn within(self, longest: Span) -> Self {
         Details { longest: Some(longest), ..self }
+    }
+
+    /// True if an event passes with this wait of a decision or an outcome, which is `None` if it is refused.
+    pub fn lets_pass(&self, wait: Option<Span>) -> bool {
+        wait.is_some_and(|wait| !self.is_too_long(wait))
     }
 
     /// True if an event can't wait for so long.
