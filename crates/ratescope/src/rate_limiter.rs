@@ -312,17 +312,7 @@ where
         let cost = cost.into();
         let own = Box::new(self.limiter().with(own.into()));
         let outcome = self.states.hold(hash).check(&*own, now, cost);
-        let is_counted = outcome.is_allowed();
-        Checked {
-            states: &self.states,
-            clock: &self.clock,
-            own: Some(own),
-            hash,
-            now,
-            cost,
-            outcome,
-            is_counted,
-        }
+        Checked { own: Some(own), ..self.checked(hash, now, cost, outcome) }
     }
 }
 
@@ -365,33 +355,21 @@ where
     fn check_hash(&self, hash: u64, cost: f64) -> Checked<'_, L, C, H> {
         let now = self.clock.now();
         let outcome = self.states.hold(hash).check(self.limiter(), now, cost);
-        let is_counted = outcome.is_allowed();
-        Checked {
-            states: &self.states,
-            clock: &self.clock,
-            own: None,
-            hash,
-            now,
-            cost,
-            outcome,
-            is_counted,
-        }
+        self.checked(hash, now, cost, outcome)
+    }
+
+    /// The check of an event that the usual limiter has decided, and counted if it passes.
+    #[inline(always)]
+    fn checked(&self, hash: u64, now: Time, cost: f64, outcome: Outcome) -> Checked<'_, L, C, H> {
+        let (states, clock, is_counted) = (&self.states, &self.clock, outcome.is_allowed());
+        Checked { states, clock, own: None, hash, now, cost, outcome, is_counted }
     }
 
     fn peek_hash(&self, hash: u64) -> Checked<'_, L, C, H> {
         let now = self.clock.now();
         let cost = 1.0;
         let outcome = self.limiter().peek(self.states.hold(hash).state(), now, cost);
-        Checked {
-            states: &self.states,
-            clock: &self.clock,
-            own: None,
-            hash,
-            now,
-            cost,
-            outcome,
-            is_counted: false,
-        }
+        Checked { is_counted: false, ..self.checked(hash, now, cost, outcome) }
     }
 
     async fn until(&self, hash: u64, waiting: Waiting) -> Result<(), NotAllowed> {

@@ -1,7 +1,7 @@
-//! What is known of keys, and held of them.
+//! The last known states of keys, and their leases.
 
 use super::super::Few;
-use super::super::plan::{Plan, Question};
+use super::super::plan::{Item, Plan, Question};
 use super::super::reply::State;
 use super::Unit;
 use ratescope::limit::Limiter;
@@ -18,7 +18,7 @@ pub(super) struct Table {
     pub(super) returns: Vec<Return>,
 }
 
-/// What is known of a key, and held of it.
+/// The last known states of a key, and its lease.
 pub(super) struct Entry {
     /// A question about this key alone.
     pub(super) question: Question,
@@ -60,17 +60,20 @@ pub(super) struct Told {
 }
 
 impl Entry {
+    fn limits(&self) -> impl Iterator<Item = &Item> {
+        self.question.keys.iter().flat_map(|key| self.question.plan.items(key.group))
+    }
+
     /// True if the states are young enough to decide by them.
     pub(super) fn knows(&self, now: Time) -> bool {
         self.known.as_ref().is_some_and(|known| now < known.sent.after(self.length))
     }
 
-    /// What the limits say with so much `left` of the lease, which is not counted.
+    /// The outcomes and the states with so much `left` of the lease, which is not counted.
     pub(super) fn told(&self, left: u64, at: Time, is_spent: bool) -> Told {
         let mut told = Told { outcomes: Few::new(), states: Few::new() };
-        let limits = self.question.keys.iter().flat_map(|key| self.question.plan.items(key.group));
         let states = self.known.iter().flat_map(|known| &known.states);
-        for (item, state) in limits.zip(states) {
+        for (item, state) in self.limits().zip(states) {
             let mut state = state.clone();
             if left > 0 {
                 item.limiter.undo(&mut state, self.lease.counted, at, left as f64 * self.cost);
@@ -91,8 +94,7 @@ impl Entry {
     pub(super) fn wanted(&self, now: Time, at: Time) -> u64 {
         let Some(known) = &self.known else { return 1 };
         let mut wanted = self.lease.wanted(now, self.length);
-        let limits = self.question.keys.iter().flat_map(|key| self.question.plan.items(key.group));
-        for (item, state) in limits.zip(&known.states) {
+        for (item, state) in self.limits().zip(&known.states) {
             let left = item.limiter.remaining(state, at);
             let limiter = item.limiter.decides();
             wanted = wanted.min(lendable(limiter, left, self.cost, self.lease.holders));
@@ -101,12 +103,10 @@ impl Entry {
     }
 
     pub(super) fn counts_refused(&self) -> bool {
-        let mut limits =
-            self.question.keys.iter().flat_map(|key| self.question.plan.items(key.group));
-        limits.any(|item| counts_refused(item.limiter.decides()))
+        self.limits().any(|item| counts_refused(item.limiter.decides()))
     }
 
-    /// What is given back.
+    /// The rest of a lease, which is to be given back.
     pub(super) fn returned(&self, unused: Unused, now: Time) -> Return {
         // By now, at least so much time has passed on Redis.
         let passed = unused.counted.after(self.received.until(now));
@@ -116,7 +116,7 @@ impl Entry {
 }
 
 impl Table {
-    /// What is known of a key by these rules.
+    /// The entry of a key, unless it was made by other rules.
     pub(super) fn entry(&mut self, unit: &Unit, questions: &[Question]) -> Option<&mut Entry> {
         let plan: &Arc<Plan> = &questions.get(unit.question)?.plan;
         self.keys.get_mut(&unit.id).filter(|entry| Arc::ptr_eq(&entry.question.plan, plan))

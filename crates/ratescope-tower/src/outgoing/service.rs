@@ -82,7 +82,7 @@ where
         let call = Called::new(request.method(), request.uri(), request.headers());
         let pace = self.pace.clone();
         let is_free = !pace.limits.store.is_waited_for(&call);
-        if is_free && pace.attempt_now(&call).is_some_and(|attempt| attempt.is_ok()) {
+        if is_free && pace.passes_at_once(&call) {
             let response = self.inner.call(request);
             return Box::pin(async move { pace.heeded(&call, response.await) });
         }
@@ -117,13 +117,10 @@ impl<C: Clock> Pace<C> {
         passed.map(|(decision, wait)| (decision.time, wait))
     }
 
-    /// An attempt without a wait. A store in memory answers at once.
-    fn attempt_now(&self, call: &Called) -> Option<Result<(Time, Option<Span>), Blocked>> {
+    /// Counts a call that need not wait, and returns true; false for any other. A store in memory answers at once.
+    fn passes_at_once(&self, call: &Called) -> bool {
         let attempt = pin!(self.attempt(call, Span::ZERO));
-        match attempt.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(passed) => Some(passed),
-            Poll::Pending => None,
-        }
+        matches!(attempt.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(_)))
     }
 
     /// Waits until the call is allowed, and counts it.

@@ -16,7 +16,6 @@ use crate::store::Few;
 use crate::text::BadNumber;
 use crate::time::Time;
 use core::ops::Range;
-use std::collections::HashSet;
 
 /// The limits of rules, each with its rule, in the order of the file.
 #[derive(Clone, Debug, Default)]
@@ -183,13 +182,14 @@ impl Rules {
             asked.retain(|ask| self.rules().get(ask.rule).is_none_or(|rule| rule.cost().is_none()));
         }
         if let Some(passed) = passed {
-            let mut rules: HashSet<usize> = HashSet::new();
+            let is_cut = is_back && passed.may_have_other_numbers(self);
+            let mut rules: Few<usize> = Few::new();
             for ask in &mut asked {
                 match passed.counted_by(self, ask.at) {
                     None => ask.cost = 0.0,
                     Some(limiter) => {
-                        rules.insert(ask.rule);
-                        if is_back && passed.may_have_other_numbers(self) {
+                        rules.push(ask.rule);
+                        if is_cut {
                             ask.cost = left_of(limiter, event.time, now, ask.cost);
                         }
                     }
