@@ -60,7 +60,7 @@ impl View {
         let [_, edge] = edges(seen.size[0]);
         let pixel = seconds_per_pixel(seen.size[0], seen.window);
         let seconds = (edge - seen.crosshair()?) * pixel;
-        Span::from_secs(seconds.max(0.0)).ok().map(|span| seen.right.before(span))
+        Span::try_from_secs_f64(seconds.max(0.0)).ok().map(|span| seen.right.before(span))
     }
 
     /// The distance from lane to lane, in CSS pixels.
@@ -121,7 +121,7 @@ impl view::View for View {
         let Some(lane) = self.lane(name) else { return String::new() };
         // A block is a sixtieth of the window, which is seldom a round time.
         let word = |word: &str| match word.parse::<Span>() {
-            Ok(span) if word.contains('.') => axis::seconds(span.secs()),
+            Ok(span) if word.contains('.') => axis::seconds(span.as_secs_f64()),
             _ => word.to_owned(),
         };
         lane.policy().to_string().split(' ').map(word).collect::<Vec<_>>().join(" ")

@@ -38,10 +38,10 @@ impl Page {
     /// Zooms as a wheel turns by `by` CSS pixels; the instant at `x` stays in place.
     pub fn zoom(&mut self, x: f64, by: f64) {
         let seen = self.viewer.viewport(self.view.run());
-        let window = seen.window.secs() * libm::exp(by.clamp(-300.0, 300.0) / 600.0);
+        let window = seen.window.as_secs_f64() * libm::exp(by.clamp(-300.0, 300.0) / 600.0);
         let [left, right] = edges(seen.size[0]);
         let share = ((right - x) / (right - left)).clamp(0.0, 1.0);
-        let back = share * (seen.window.secs() - window);
+        let back = share * (seen.window.as_secs_f64() - window);
         let right = self.right();
         self.zoom_to(right, back, window);
     }
@@ -135,7 +135,7 @@ impl Page {
     /// A key on the picture, at the viewer's time `wall`. Returns whether the key means something here.
     pub fn key(&mut self, key: &str, shift: bool, wall: f64) -> bool {
         let pixels = if shift { 10.0 } else { 1.0 };
-        let half = self.window().secs() / 2.0;
+        let half = self.window().as_secs_f64() / 2.0;
         match key {
             " " | "p" | "P" | "s" | "S" | "r" | "R" if !self.view.takes_events() => return false,
             " " => {

@@ -185,7 +185,7 @@ impl AnyRun for Service {
         self.wall = wall;
         let Some((then, at)) = self.heard else { return };
         let passed = ((wall - then) / 1e3).clamp(0.0, PATIENCE) * self.speed;
-        let now = at.after(Span::from_secs(passed).unwrap_or_default());
+        let now = at.after(Span::try_from_secs_f64(passed).unwrap_or_default());
         // A late message does not set the time back. On a larger step back, the service's clock was set back, and the
         // time follows it.
         let is_late = now < self.now && self.now.since(now) < PATIENCE * self.speed;

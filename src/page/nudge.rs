@@ -19,7 +19,7 @@ pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
         return Some(whole.saturating_add_signed(by as i64).to_string());
     }
     if let Ok(span) = text.parse::<Span>() {
-        let next = Span::from_secs(axis::next_round_time(span.secs(), by)).ok()?;
+        let next = Span::try_from_secs_f64(axis::next_round_time(span.as_secs_f64(), by)).ok()?;
         return Some(next.to_string());
     }
     if let Ok(rate) = text.parse::<Rate>() {

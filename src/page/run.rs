@@ -105,7 +105,7 @@ impl<E: Experiment + Clone> Shown<E> {
     /// Recorded events; [`receive`](Self::receive) gives them.
     pub(super) fn past() -> Result<Self, ParseError> {
         let past = Past::new(E::Settings::default(), Vec::<Arrival>::new())?;
-        let past = Some((past, Some(Span::hours(1))));
+        let past = Some((past, Some(Span::from_hours(1))));
         Ok(Shown { past, ..Shown::new()? })
     }
 
@@ -204,7 +204,7 @@ impl<E: Experiment + Clone> AnyRun for Shown<E> {
             return until;
         }
         let last = past.events().last().map_or(Time::ZERO, |last| last.at);
-        last.after(Span::from_secs(self.window().secs() / 20.0).unwrap_or_default())
+        last.after(Span::try_from_secs_f64(self.window().as_secs_f64() / 20.0).unwrap_or_default())
     }
 
     fn window(&self) -> Span {
@@ -294,8 +294,8 @@ impl<E: Experiment + Clone> AnyRun for Shown<E> {
 /// A tenth longer than all events, up to the end of the recording if it is known, and at least 10 s.
 fn whole(events: &[Arrival], until: Option<Time>) -> Span {
     let [Some(first), Some(last)] = [events.first(), events.last()] else {
-        return Span::seconds(10);
+        return Span::from_secs(10);
     };
     let last = until.map_or(last.at, |until| until.max(last.at));
-    Span::from_secs((last.since(first.at) * 1.1).max(10.0)).unwrap_or(Span::hours(24))
+    Span::try_from_secs_f64((last.since(first.at) * 1.1).max(10.0)).unwrap_or(Span::from_hours(24))
 }

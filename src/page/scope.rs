@@ -28,7 +28,7 @@ pub(super) struct View {
 
 impl View {
     pub(super) fn new(shown: Shown<Instrument>) -> Self {
-        let top = scope::top(shown.run(), shown.run().now(), Span::minutes(1));
+        let top = scope::top(shown.run(), shown.run().now(), Span::from_mins(1));
         View { top: Eased::new(top), shown, has_readouts: false, before: None }
     }
 
@@ -52,7 +52,8 @@ impl View {
         else {
             return String::new();
         };
-        let [times, part] = [was.secs() / decay.secs(), decay.secs() / was.secs()];
+        let [times, part] =
+            [was.as_secs_f64() / decay.as_secs_f64(), decay.as_secs_f64() / was.as_secs_f64()];
         let share = |n: f64| libm::round(n * 100.0) / 100.0;
         let change = match (share(times), share(part)) {
             (2.0, _) => "twice as much as before".to_owned(),
@@ -152,7 +153,7 @@ impl view::View for View {
 
     fn keep_rate(&mut self) {
         let Some((limit, was)) = self.before.take() else { return };
-        let limit = limit * self.scope().settings().decay.secs() / was.secs();
+        let limit = limit * self.scope().settings().decay.as_secs_f64() / was.as_secs_f64();
         // A limit out of range stays as it is.
         let _ = self.shown.set("limit", &(libm::round(limit * 1e6) / 1e6).to_string());
     }
@@ -269,12 +270,14 @@ impl View {
         texts.set("exim-not", exim.as_ref().err().copied().unwrap_or_default());
         texts.set("exim", exim.unwrap_or_default());
         match self.again() {
-            Retry::After(wait) if wait.secs() == 0.0 => texts.set_with_number("again", "now", 0.0),
+            Retry::After(wait) if wait.as_secs_f64() == 0.0 => {
+                texts.set_with_number("again", "now", 0.0)
+            }
             Retry::After(wait) => {
                 texts.set_with_number(
                     "again",
-                    format!("in {}", axis::seconds(wait.secs())),
-                    wait.secs(),
+                    format!("in {}", axis::seconds(wait.as_secs_f64())),
+                    wait.as_secs_f64(),
                 );
             }
             Retry::Never => texts.set_with_number("again", "never", f64::INFINITY),
@@ -290,7 +293,7 @@ impl View {
             Ok(limiters(instrument))
         } else if limit == 0.0 {
             Err("None: a limit of 0 would have Exim refuse everything.")
-        } else if decay.secs() != libm::floor(decay.secs()) {
+        } else if decay.as_secs_f64() != libm::floor(decay.as_secs_f64()) {
             Err("None: Exim’s periods are whole seconds.")
         } else {
             Ok(format!("ratelimit = {} / {decay} / {mode}", limit))
@@ -301,7 +304,7 @@ impl View {
     fn last_event(&self, texts: &mut Texts) {
         verdict(self.scope().instrument(), texts);
         let Some(event) = self.scope().instrument().last() else { return };
-        let period = event.limiter.limit.per().secs();
+        let period = event.limiter.limit.per().as_secs_f64();
         let gap = event.gap.unwrap_or(f64::INFINITY);
         let weights = event.weights();
         for (id, value) in [
@@ -322,7 +325,7 @@ impl View {
         let instrument = self.scope().instrument();
         let rate = instrument.rate_at(now);
         let smoothed = instrument.smoothed_at(now);
-        let increase = instrument.increase().secs();
+        let increase = instrument.increase().as_secs_f64();
         for (id, value) in [
             ("m-rate", rate),
             ("m-smoothed", smoothed),
@@ -342,7 +345,7 @@ impl View {
             texts.set(format!("{id}-even"), said);
         }
         texts.set("mean-of", settings.last.to_string());
-        let period = settings.decay.secs();
+        let period = settings.decay.as_secs_f64();
         let shown = scope::shown_models(self.scope(), self.scope().now());
         for (id, small, model) in [
             ("bucket-now", "bucket-full", Model::Bucket),
@@ -409,12 +412,12 @@ impl View {
         texts.set_with_number("m-events", whole, events);
         for (id, value) in [
             ("m-second", settings.common.auto_rate),
-            ("m-decay", settings.decay.secs()),
+            ("m-decay", settings.decay.as_secs_f64()),
             ("m-steady", steady),
             ("m-steady-too", steady),
             ("m-begun", begun),
             ("m-over", over),
-            ("m-decay-too", settings.decay.secs()),
+            ("m-decay-too", settings.decay.as_secs_f64()),
             ("m-steady-again", steady),
             ("m-limit", limit),
             ("m-back", back),

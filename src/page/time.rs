@@ -11,7 +11,7 @@ const SHORTEST: f64 = 0.1;
 const LONGEST: f64 = 86_400.0;
 
 /// The time of the run that passes in a step.
-const STEP: Span = Span::micros(100_000);
+const STEP: Span = Span::from_micros(100_000);
 
 #[wasm_bindgen]
 impl Page {
@@ -64,7 +64,7 @@ impl Page {
     pub fn show(&mut self, at: Option<f64>) -> Option<f64> {
         self.act();
         let at = at.map(|micros| Time::from_micros(micros as i64)).or(self.view.landmark())?;
-        let half = self.window().secs() / 2.0;
+        let half = self.window().as_secs_f64() / 2.0;
         self.look_back(at, -half);
         Some(at.as_micros() as f64)
     }
@@ -77,7 +77,7 @@ impl Page {
     /// Begins the run of a link's fragment at the second `from`, and plays it up to the instant that the link names,
     /// within `seconds` of the viewer.
     pub fn play(&mut self, fragment: &str, from: f64, seconds: f64) {
-        let Some(entry) = self.enter(fragment, Time::from_secs(from).ok()) else { return };
+        let Some(entry) = self.enter(fragment, Time::try_from_secs_f64(from).ok()) else { return };
         self.fix_axis(entry.at);
         let left = entry.at.since(self.view.run().now());
         if left > 0.0 {
@@ -107,7 +107,7 @@ impl Page {
     /// Marks instants, in seconds of the run, ascending.
     pub fn flag(&mut self, seconds: Vec<f64>) {
         self.dirty = true;
-        self.viewer.flags = seconds.into_iter().flat_map(Time::from_secs).collect();
+        self.viewer.flags = seconds.into_iter().flat_map(Time::try_from_secs_f64).collect();
     }
 
     /// Points to a term of the red line's formula: `left`, `added` or `sum`; any other text points to none.
@@ -149,7 +149,7 @@ impl Page {
 
     /// Has the axis of the run stand still up to the instant `end`, so that the run fills the picture from left to right.
     fn fix_axis(&mut self, end: Time) {
-        let whole = Span::from_secs(end.as_secs()).unwrap_or_default();
+        let whole = Span::try_from_secs_f64(end.as_secs_f64()).unwrap_or_default();
         let window = self.view.run().window().min(whole);
         self.viewer.axis_of_run = (window > Span::ZERO).then_some((end, window));
     }
@@ -175,7 +175,7 @@ impl Page {
     pub(super) fn zoom_to(&mut self, from: Time, back: f64, seconds: f64) {
         self.act();
         let seconds = seconds.clamp(SHORTEST, LONGEST);
-        self.viewer.zoom = Span::from_secs(seconds).ok();
+        self.viewer.zoom = Span::try_from_secs_f64(seconds).ok();
         self.look_back(from, back);
         self.view.jump();
     }

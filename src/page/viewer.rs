@@ -137,7 +137,7 @@ impl Viewer {
         [oldest, now]: [Time; 2],
     ) {
         let micros = from.as_micros().saturating_sub((seconds * 1e6) as i64);
-        let quarter = Span::from_secs(window.secs() / 4.0).unwrap_or(window);
+        let quarter = Span::try_from_secs_f64(window.as_secs_f64() / 4.0).unwrap_or(window);
         let right = Time::from_micros(micros).max(oldest.after(quarter));
         self.past = (right < now).then_some(right);
     }

@@ -14,7 +14,7 @@ const ROOM: Room = Room { clients: 2_000_000, bytes: 256 << 20 };
 /// The made-up log: that of `ratescope sample` by default.
 const SEED: u64 = 1;
 const LINES: u64 = 100_000;
-const OVER: Span = Span::hours(48);
+const OVER: Span = Span::from_hours(48);
 
 /// The bytes of the made-up log that are written at once.
 const PIECE: usize = 1 << 18;

@@ -39,6 +39,6 @@ impl Checksum {
         self.add(outcome.level.to_bits());
         self.add(outcome.limit.to_bits());
         let wait = outcome.wait.or_else(|| retry_after().wait());
-        self.add(wait.map_or(u64::MAX, |wait| wait.secs().to_bits()));
+        self.add(wait.map_or(u64::MAX, |wait| wait.as_secs_f64().to_bits()));
     }
 }

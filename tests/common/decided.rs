@@ -54,7 +54,7 @@ impl Said {
     pub fn assert(&self, outcome: Outcome, remaining: impl Fn() -> f64, what: &str) {
         let millis = self.event["delayed_ms"].as_u64().unwrap_or(0);
         let passes = self.event["allowed"].as_bool().unwrap();
-        let wait = passes.then_some(Span::micros(millis * 1000));
+        let wait = passes.then_some(Span::from_millis(millis));
         assert_eq!(outcome.wait, wait, "{what}: {outcome}");
         if let Some(excess) = self.event.get("excess_as_printed").and_then(Value::as_str) {
             assert_eq!(format!("{:.3}", outcome.level - 1.0), excess, "{what}");

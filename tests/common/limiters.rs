@@ -27,7 +27,7 @@ fn limiter(limiter: &AnyLimiter) -> String {
         let outcome = limiter.check(&mut state, at, cost);
         sum.outcome(outcome, || limiter.retry_after(&state, at, cost));
         sum.add(limiter.remaining(&state, at).to_bits());
-        sum.add(limiter.reset_after(&state, at).secs().to_bits());
+        sum.add(limiter.reset_after(&state, at).as_secs_f64().to_bits());
         outcome.is_allowed()
     })
 }
@@ -81,7 +81,7 @@ pub fn assert_naughty_user() {
             refused.push(request.at);
         }
     }
-    let seconds = |seconds: f64| Some(Time::from_secs(seconds).unwrap());
+    let seconds = |seconds: f64| Some(Time::try_from_secs_f64(seconds).unwrap());
     assert_eq!(
         (refused.first().copied(), refused.last().copied()),
         (seconds(27.0), seconds(255.0))

@@ -127,7 +127,7 @@ pub struct Request {
 pub fn earrrl() -> Vec<Request> {
     let file: Value = serde_json::from_str(EARRRL).unwrap();
     let request = |event: &Value| Request {
-        at: Time::from_secs(event["t_seconds"].as_f64().unwrap()).unwrap(),
+        at: Time::try_from_secs_f64(event["t_seconds"].as_f64().unwrap()).unwrap(),
         estimate_before: text(event, "estimate_before_as_printed").parse().unwrap(),
         limited: event["limited"].as_bool().unwrap(),
         allowed_so_far: event["allowed_so_far"].as_u64().unwrap(),
@@ -138,7 +138,7 @@ pub fn earrrl() -> Vec<Request> {
 /// Panics unless `number` is read back from its text, bit for bit.
 #[track_caller]
 pub fn assert_comes_back(number: f64) {
-    let rate = Rate::new(number, Span::seconds(1)).unwrap();
+    let rate = Rate::new(number, Span::from_secs(1)).unwrap();
     let back: Rate = rate.to_string().parse().unwrap();
     assert_eq!(back.count().to_bits(), number.to_bits(), "{rate}");
 }
@@ -146,7 +146,7 @@ pub fn assert_comes_back(number: f64) {
 /// Panics unless the [`DECIMALS`] are written as they should be, and come back.
 pub fn assert_decimals() {
     for (number, text) in DECIMALS {
-        let rate = Rate::new(number, Span::seconds(1)).unwrap();
+        let rate = Rate::new(number, Span::from_secs(1)).unwrap();
         assert_eq!(rate.to_string(), format!("{text}/1s"));
         assert_comes_back(number);
     }
@@ -191,7 +191,7 @@ pub fn bits() -> String {
 fn step(period: Span, before: Option<Lines>, at: Time, cost: f64) -> Lines {
     let exim = DecayingRate { period };
     let recent = RecentAverage { half_life: period };
-    let increase = Span::from_secs(period.secs() * 3.0).unwrap();
+    let increase = Span::try_from_secs_f64(period.as_secs_f64() * 3.0).unwrap();
     let smoothed = Smoothed { decay: period, increase };
     let red = exim.measure(before.map(|(red, ..)| red), at, cost);
     let impulse = recent.add(before.map(|(_, i, _)| i).unwrap_or_default(), at, cost);

@@ -63,7 +63,7 @@ pub fn limiter(text: &str) -> AnyLimiter {
 /// A limiter made from one of the [`KINDS`].
 pub fn case(kind: &str, count: f64, period: Span, n: f64) -> Case {
     let (count, period, n) = within(kind, count, period, n);
-    let times = |factor: f64| Span::from_secs(period.secs() * factor).unwrap();
+    let times = |factor: f64| Span::try_from_secs_f64(period.as_secs_f64() * factor).unwrap();
     let text = kind
         .replace("{rate}", &Rate::new(count, period).unwrap().to_string())
         .replace("{per}", &period.to_string())
@@ -83,15 +83,16 @@ pub fn is_server(kind: &str) -> bool {
 /// milliseconds.
 fn within(kind: &str, count: f64, period: Span, n: f64) -> (f64, Span, f64) {
     let millis = |from: f64, to: f64| {
-        Span::from_secs((period.secs() * 1e3).round().clamp(from, to) / 1e3).unwrap()
+        Span::try_from_secs_f64((period.as_secs_f64() * 1e3).round().clamp(from, to) / 1e3).unwrap()
     };
     match kind.split(' ').next().unwrap() {
         "sliding-log" => (count.min(MAX_ENTRIES as f64), period, n),
-        "nginx" if period.secs() < 8.0 => (count.ceil(), Span::seconds(1), n.ceil()),
-        "nginx" => (count.ceil(), Span::minutes(1), n.ceil()),
+        "nginx" if period.as_secs_f64() < 8.0 => (count.ceil(), Span::from_secs(1), n.ceil()),
+        "nginx" => (count.ceil(), Span::from_mins(1), n.ceil()),
         "haproxy" => (count.ceil(), millis(2.0, 2_147_483_647.0), n),
         "fail2ban" => {
-            let seconds = Span::from_secs(period.secs().round().clamp(1.0, 3e9)).unwrap();
+            let seconds =
+                Span::try_from_secs_f64(period.as_secs_f64().round().clamp(1.0, 3e9)).unwrap();
             (count.ceil().max(2.0), seconds, n)
         }
         // A bucket of one token may hold a little less.
@@ -112,9 +113,9 @@ pub fn cases(kinds: &'static [&'static str]) -> impl Strategy<Value = Case> {
 /// A second, a minute, or anything from a millisecond to a year.
 pub fn period() -> impl Strategy<Value = Span> {
     prop_oneof![
-        Just(Span::seconds(1)),
-        Just(Span::minutes(1)),
-        magnitude(-3.0, 7.5).prop_map(|s| Span::from_secs(s).unwrap()),
+        Just(Span::from_secs(1)),
+        Just(Span::from_mins(1)),
+        magnitude(-3.0, 7.5).prop_map(|s| Span::try_from_secs_f64(s).unwrap()),
     ]
 }
 
@@ -161,7 +162,7 @@ impl Case {
     pub fn events(&self, steps: &[Step]) -> Vec<(Time, f64)> {
         let mut now = 1_234_567;
         let event = |step: &Step| {
-            now += (step.gap * self.period.secs() * 1e6) as i64;
+            now += (step.gap * self.period.as_secs_f64() * 1e6) as i64;
             (Time::from_micros(now), self.cost(*step))
         };
         steps.iter().map(event).collect()

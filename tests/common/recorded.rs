@@ -7,7 +7,7 @@ use ratescope_lab::run::{Command, Experiment, Link, Named, Run};
 use ratescope_lab::scope::Scope;
 
 pub fn at(seconds: f64) -> Time {
-    Time::from_secs(seconds).unwrap()
+    Time::try_from_secs_f64(seconds).unwrap()
 }
 
 pub fn settings<S: Named>(changes: &[(&str, &str)]) -> S {
@@ -68,14 +68,14 @@ pub fn in_steps<E: Experiment + Clone>(
 ) -> [Run<E>; 2] {
     let mut time = Time::ZERO;
     let timed = |(gap, command)| {
-        time = at(time.as_secs() + gap);
+        time = at(time.as_secs_f64() + gap);
         (time, command)
     };
     let commands = commands.into_iter().map(timed).collect();
     let mut once = Run::open(&Link { commands, ..Link::default() }).unwrap();
     let mut often = once.clone();
     let end = frames.iter().fold(Time::ZERO, |now, frame| {
-        let now = at(now.as_secs() + frame);
+        let now = at(now.as_secs_f64() + frame);
         // Few events at a time, so that a frame ends in the middle of things.
         while often.now() < now {
             often.advance(now, most[0]);
@@ -92,7 +92,7 @@ pub fn in_steps<E: Experiment + Clone>(
 pub fn recorded<E: Experiment>(commands: Vec<((f64, Command), usize)>) -> [Run<E>; 2] {
     let mut run = Run::<E>::new(E::Settings::default()).unwrap();
     for ((gap, command), most) in commands {
-        run.advance(at(run.now().as_secs() + gap), most);
+        run.advance(at(run.now().as_secs_f64() + gap), most);
         match command {
             Command::Events(n) => (0..n).for_each(|_| run.click()),
             Command::Set { name, value } => run.set(&name, &value).unwrap(),

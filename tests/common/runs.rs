@@ -47,7 +47,7 @@ fn scope(link: &str) -> String {
         let trace::Column { first, end, rate, smoothed, total } = column;
         sum.time(*first);
         sum.time(end.at);
-        let ends = [end.rate, end.smoothed, end.decay.secs(), end.increase.secs()];
+        let ends = [end.rate, end.smoothed, end.decay.as_secs_f64(), end.increase.as_secs_f64()];
         let judged = [end.judged, end.limit, end.stored.rate];
         let extents = [rate.low, rate.high, smoothed.low, smoothed.high];
         ends.into_iter().chain(judged).chain(extents).for_each(|number| sum.number(number));

@@ -25,16 +25,18 @@ pub(crate) async fn assert_followed(store: &impl Store) {
     for (is_patient, is_full) in [(true, true), (true, false), (false, true), (false, false)] {
         let user = format!("{is_patient} {is_full}");
         let (fields, clock) = ([("user", user.as_str())], Asleep::default());
-        let late = Event { time: Time::ZERO.after(Span::hours(1)), cost: 1.0, fields: &fields };
+        let late =
+            Event { time: Time::ZERO.after(Span::from_hours(1)), cost: 1.0, fields: &fields };
         while store.check_async(&late, Details::default()).await.is_allowed() && is_full {}
         let retry = store.peek_async(&late, Details::default().with_retry()).await.retry_after;
-        let longest = Span::seconds(1).max(retry.map_or(Span::ZERO, |retry| retry.wait().unwrap()));
-        let tenth = Span::from_secs(longest.secs() / 10.0).unwrap();
+        let longest =
+            Span::from_secs(1).max(retry.map_or(Span::ZERO, |retry| retry.wait().unwrap()));
+        let tenth = Span::try_from_secs_f64(longest.as_secs_f64() / 10.0).unwrap();
         let waiting = Waiting::DEFAULT;
         let waiting = if is_patient { waiting } else { waiting.at_most(tenth) };
         let is_in_time = || clock.now() <= Time::ZERO.after(longest).after(longest);
         while let Err(gave_up) = until_allowed(store, &fields, &clock, waiting).await {
-            assert!(matches!(gave_up, NotAllowed::TooLong(_)), "{gave_up}: {}", store.rules());
+            assert!(matches!(gave_up, NotAllowed::Refused { .. }), "{gave_up}: {}", store.rules());
             clock.0.advance(tenth);
             assert!(is_in_time(), "{}", store.rules());
         }

@@ -24,7 +24,7 @@ pub fn greedy<L: Limiter>(limiter: &L, window: Span, from: Time) -> f64 {
 fn greedy_after<L: Limiter>(limiter: &L, mut state: L::State, window: Span, from: Time) -> f64 {
     let mut oracle = ExactWindow::new(window);
     let (mut now, mut most) = (from, 0.0f64);
-    let end = from.after(Span::from_secs(window.secs() * 4.0).unwrap());
+    let end = from.after(Span::try_from_secs_f64(window.as_secs_f64() * 4.0).unwrap());
     while now < end {
         let Retry::After(wait) = limiter.retry_after(&state, now, 1.0) else { break };
         now = now.after(wait);
@@ -39,7 +39,7 @@ fn greedy_after<L: Limiter>(limiter: &L, mut state: L::State, window: Span, from
 pub fn greediest<L: Limiter>(limiter: &L, window: Span) -> f64 {
     let mut scouted = limiter.initial();
     let _ = limiter.check(&mut scouted, Time::ZERO, 1.0);
-    let micros = window.secs() * 1e6;
+    let micros = window.as_secs_f64() * 1e6;
     let begins = (1..=60).map(|i| Time::from_micros((micros * f64::from(i) / 60.0) as i64 - 1));
     let most = |from| {
         let scouted = greedy_after(limiter, scouted.clone(), window, from);
@@ -51,7 +51,7 @@ pub fn greediest<L: Limiter>(limiter: &L, window: Span) -> f64 {
 /// How many of the events pass in the tenth window, when ten times `count` are sent in each.
 pub fn hammered<L: Limiter>(limiter: &L, count: u32, window: Span) -> u32 {
     let (mut state, mut allowed) = (limiter.initial(), 0);
-    let gap = window.secs() * 1e6 / f64::from(count * 10);
+    let gap = window.as_secs_f64() * 1e6 / f64::from(count * 10);
     for i in 0..count * 100 {
         let now = Time::from_micros((f64::from(i) * gap) as i64);
         let passes = limiter.check(&mut state, now, 1.0).is_allowed();

@@ -254,7 +254,7 @@ fn write_exception(out: &mut impl Write, one: &Value) -> io::Result<()> {
         ["key", "rule", "limit", "by"].map(|name| one[name].as_str().unwrap_or_default());
     let now = SystemClock.now().as_micros() as f64 / 1e6;
     let rest = one["until"].as_f64().map_or(0.0, |until| (until - now).max(0.0));
-    let rest = Span::from_secs(rest.round()).unwrap_or(Span::ZERO);
+    let rest = Span::try_from_secs_f64(rest.round()).unwrap_or(Span::ZERO);
     let asked = if by.is_empty() { String::new() } else { format!(", as {by} asked") };
     writeln!(out, "{key} by {rule}: {limit} for {rest}{asked}")
 }

@@ -88,7 +88,7 @@ fn entries(limiter: &AnyLimiter) -> u64 {
         AnyLimiter::SlidingWindow(window) => {
             let (period, block) = (window.limit().per(), window.precision());
             // The block that has begun, and those of the period before; none for more than the count.
-            let blocks = (period.secs() / block.secs()).ceil() as u64 + 1;
+            let blocks = (period.as_secs_f64() / block.as_secs_f64()).ceil() as u64 + 1;
             blocks.min(window.limit().count().ceil() as u64)
         }
         _ => 0,

@@ -256,8 +256,8 @@ servers {
 /// When it is not a whole number of microseconds.
 pub(crate) fn duration(span: Span) -> Result<String, String> {
     for (unit, per_second) in [("s", 1.0), ("ms", 1e3), ("us", 1e6)] {
-        let number = libm::round(span.secs() * per_second);
-        if number / per_second == span.secs() {
+        let number = libm::round(span.as_secs_f64() * per_second);
+        if number / per_second == span.as_secs_f64() {
             return Ok(format!("{number}{unit}"));
         }
     }

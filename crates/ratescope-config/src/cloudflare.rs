@@ -222,7 +222,7 @@ pub(crate) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
             return Err(problem.to_owned());
         };
         let count = counter.limit().count();
-        let secs = counter.limit().per().secs();
+        let secs = counter.limit().per().as_secs_f64();
         if !PERIODS.contains(&secs) {
             return Err("its periods are 10s, 1m, 2m, 5m, 10m and 1h".to_owned());
         }

@@ -224,7 +224,7 @@ pub(crate) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
 
 fn unit(limit: Rate) -> Result<&'static str, String> {
     let count = limit.count();
-    let secs = limit.per().secs();
+    let secs = limit.per().as_secs_f64();
     let whole = count == libm::floor(count) && count <= f64::from(u32::MAX);
     let unit = UNITS.iter().find(|(_, length)| *length == secs);
     match unit {

@@ -184,7 +184,7 @@ fn level(
 /// The interval of a bucket in milliseconds, as Envoy keeps it.
 fn millis(bucket: &Node) -> Option<f64> {
     let interval = span(bucket.get("fill_interval")?.word(), SECONDS, "").ok()?;
-    Some(libm::floor(interval.secs() * 1e3 + 1e-6))
+    Some(libm::floor(interval.as_secs_f64() * 1e3 + 1e-6))
 }
 
 /// Says what Envoy refuses in the buckets of a filter: an interval below 50 ms, one of a descriptor that is no multiple
@@ -453,7 +453,7 @@ pub(crate) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
         let keys: String = entries.iter().map(|entry| entry.descriptor()).collect();
         let burst = own.burst();
         let fill = own.fill().count();
-        let interval = own.fill().per().secs();
+        let interval = own.fill().per().as_secs_f64();
         Ok(format!(
             "    - entries:\n{keys}      token_bucket: {{ max_tokens: {burst}, \
              tokens_per_fill: {fill}, fill_interval: {interval}s }}\n"
@@ -489,7 +489,7 @@ fn shared_interval(limits: &[Limit], notes: &mut Notes) -> Result<f64, (Option<S
     for limit in limits {
         // What can't be written has said so already.
         let Ok(own) = own(limit, notes) else { continue };
-        let millis = libm::round(own.fill().per().secs() * 1e3) as u64;
+        let millis = libm::round(own.fill().per().as_secs_f64() * 1e3) as u64;
         shared = greatest_common_divisor(shared, millis);
     }
     if shared < SHORTEST && limits.len() > 1 {
@@ -529,7 +529,7 @@ fn warn(own: &Envoy, notes: &mut Notes) {
     let count = own.fill().count();
     let per = own.fill().per();
     if count > 1.0 {
-        let each = libm::round(per.secs() / count * 1e6) / 1e6;
+        let each = libm::round(per.as_secs_f64() / count * 1e6) / 1e6;
         notes.add(format!(
             "Envoy's tokens drip, for {count}/{per} one each {each}s, and the end of the interval brings \
              nothing"

@@ -472,7 +472,7 @@ pub(crate) fn write(
             return Err("a limit of 0 only measures; write one above 0".to_owned());
         }
         let per = exim.limit.per();
-        if per.secs() != libm::floor(per.secs()) {
+        if per.as_secs_f64() != libm::floor(per.as_secs_f64()) {
             return Err("its periods are whole seconds".to_owned());
         }
         let mut conditions = String::new();

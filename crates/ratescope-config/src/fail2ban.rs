@@ -261,8 +261,8 @@ pub(crate) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
             return Err("it bans addresses only; write per ip".to_owned());
         }
         let most = own.limit().count();
-        let find = own.limit().per().secs();
-        let ban = own.ban().secs();
+        let find = own.limit().per().as_secs_f64();
+        let ban = own.ban().as_secs_f64();
         if most >= 3.0 {
             // The quotient, cut to whole seconds, plus one: at the exact quotient the count ends in a half, which may
             // be rounded up, so that nothing fades.

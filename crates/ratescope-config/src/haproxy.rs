@@ -709,7 +709,9 @@ fn found(
     }
     if let Some(expire) = stored.after("expire") {
         let expire = span(expire, UNITS, "its time to expire")?;
-        if expire < Span::from_secs(period.secs() * 2.0).map_err(|e| e.to_string())? {
+        if expire
+            < Span::try_from_secs_f64(period.as_secs_f64() * 2.0).map_err(|e| e.to_string())?
+        {
             config.remark(stored.number, format!("an entry expires after {expire}, sooner than two periods; what is tried keeps it"));
         }
     }
@@ -872,7 +874,7 @@ fn src(addresses: Addresses) -> String {
 }
 
 fn table(n: usize, own: &Haproxy, kind: &str) -> Result<String, String> {
-    let millis = libm::round(own.limit().per().secs() * 1e3);
+    let millis = libm::round(own.limit().per().as_secs_f64() * 1e3);
     if 2.0 * millis + 1000.0 > LONGEST_EXPIRE {
         return Err(
             "it keeps an entry for 24.8 days at most, and two periods are longer".to_owned()
@@ -893,7 +895,7 @@ fn table(n: usize, own: &Haproxy, kind: &str) -> Result<String, String> {
 fn warn(own: &Haproxy, notes: &mut Notes) {
     let limit = own.limit();
     if own.counts() == Counts::Allowed && limit.count() == 1.0 {
-        let secs = limit.per().secs();
+        let secs = limit.per().as_secs_f64();
         notes.add(format!(
             "HAProxy does not let a count of 1 fade: 1 in {secs}s lets one through each {}s",
             2.0 * secs

@@ -359,11 +359,11 @@ fn key_fields(
 }
 
 const UNITS: [(&str, Span); 5] = [
-    ("second", Span::seconds(1)),
-    ("minute", Span::minutes(1)),
-    ("hour", Span::hours(1)),
-    ("day", Span::hours(24)),
-    ("week", Span::hours(24 * 7)),
+    ("second", Span::from_secs(1)),
+    ("minute", Span::from_mins(1)),
+    ("hour", Span::from_hours(1)),
+    ("day", Span::from_hours(24)),
+    ("week", Span::from_hours(24 * 7)),
 ];
 
 /// The condition of every rule: a new connection to the port of ssh, to be replaced by the user.

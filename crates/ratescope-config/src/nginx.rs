@@ -717,7 +717,7 @@ fn own(limit: &Limit, notes: &mut Notes) -> Result<Nginx, String> {
 
 /// The rate as a whole number a second or, if this is not possible, a minute.
 fn whole_rate(rate: Rate) -> Result<Rate, String> {
-    for per in [Span::seconds(1), Span::minutes(1)] {
+    for per in [Span::from_secs(1), Span::from_mins(1)] {
         if let Some(count) = whole_count(rate, per) {
             return Rate::new(count, per).map_err(|e| e.to_string());
         }
@@ -727,7 +727,7 @@ fn whole_rate(rate: Rate) -> Result<Rate, String> {
 }
 
 fn unit(nginx: &Nginx) -> &'static str {
-    if nginx.rate().per() == Span::seconds(1) { "s" } else { "m" }
+    if nginx.rate().per() == Span::from_secs(1) { "s" } else { "m" }
 }
 
 /// The words after the zone.
@@ -745,7 +745,7 @@ fn words(nginx: &Nginx) -> String {
 
 fn warn(nginx: &Nginx, notes: &mut Notes) {
     let count = nginx.rate().count();
-    let per = nginx.rate().per().secs();
+    let per = nginx.rate().per().as_secs_f64();
     let kept = libm::round(nginx.per_second() * per * 1e3) / 1e3;
     if kept != count {
         notes.add(format!(

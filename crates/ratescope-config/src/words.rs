@@ -60,7 +60,7 @@ pub(crate) fn span(text: &str, units: Units, what: &str) -> Result<Span, String>
         secs += if size < 1.0 { n / libm::round(1.0 / size) } else { n * size };
         rest = next;
     }
-    match Span::from_secs(secs) {
+    match Span::try_from_secs_f64(secs) {
         Ok(span) if span > Span::ZERO => Ok(span),
         _ => Err(problem()),
     }

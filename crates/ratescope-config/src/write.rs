@@ -256,7 +256,7 @@ pub(crate) fn is_whole(number: f64) -> bool {
 
 /// The events of a rate in a span, if they are, up to rounding errors, a whole number from 1.
 pub(crate) fn whole_count(rate: Rate, span: Span) -> Option<f64> {
-    let count = rate.count() * (span.secs() / rate.per().secs());
+    let count = rate.count() * (span.as_secs_f64() / rate.per().as_secs_f64());
     let whole = libm::round(count);
     (whole >= 1.0 && (count - whole).abs() < count * 1e-12).then_some(whole)
 }

@@ -247,5 +247,5 @@ fn in_milliseconds(span: Span) -> f64 {
 fn time(milliseconds: f64) -> Result<Time, JsError> {
     // Without the number: printing it would make the module larger by an eighth.
     let wrong = |_| JsError::new("the time must be a number of milliseconds, as Date.now() has it");
-    Time::from_secs(milliseconds / 1e3).map_err(wrong)
+    Time::try_from_secs_f64(milliseconds / 1e3).map_err(wrong)
 }

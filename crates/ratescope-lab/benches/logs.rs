@@ -120,7 +120,7 @@ impl Clock {
 
 fn log(style: Style, lines: u64) -> String {
     let mut text = String::from(style.header());
-    for entry in Sample::new(1, lines, Span::hours(48)).unwrap() {
+    for entry in Sample::new(1, lines, Span::from_hours(48)).unwrap() {
         style.write(&entry, &mut text);
     }
     text

@@ -54,12 +54,12 @@ fn main() {
         Curve::add_clients(&mut curves, &clients, None, 0..clients.len());
         black_box(curves);
     };
-    let minute = Span::minutes(1);
+    let minute = Span::from_mins(1);
     for of in [
         Measure::Exim(minute),
         Measure::Earrrl(minute, minute),
         Measure::FixedWindow(minute),
-        Measure::SlidingWindow(minute, Span::seconds(1)),
+        Measure::SlidingWindow(minute, Span::from_secs(1)),
         Measure::SlidingCounter(minute),
         Measure::SlidingLog(minute),
         Measure::Bucket("10/1m".parse().unwrap()),

@@ -25,7 +25,7 @@ const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 440.0;
 
 /// The time of the run between two pictures of the tags.
-const STEP: Span = Span::micros(500_000);
+const STEP: Span = Span::from_micros(500_000);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut link = None;

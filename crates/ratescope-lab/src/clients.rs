@@ -35,10 +35,10 @@ use ratescope::time::Span;
 pub const CLIENTS: usize = 50;
 
 /// The range of the time that an answer takes.
-const ANSWER: RangeInclusive<Span> = Span::micros(10_000)..=Span::minutes(1);
+const ANSWER: RangeInclusive<Span> = Span::from_micros(10_000)..=Span::from_mins(1);
 
 /// The longest pause between requests.
-const PAUSE: Span = Span::hours(1);
+const PAUSE: Span = Span::from_hours(1);
 
 /// The most requests of a client.
 const REQUESTS: u32 = 10_000;
@@ -97,7 +97,7 @@ impl Job {
         };
         let answer = match words.option("answer")? {
             Some(word) => span(words, word, ANSWER)?,
-            None => Span::micros(100_000),
+            None => Span::from_micros(100_000),
         };
         let at = match words.option("at")? {
             Some(word) => words.read(word)?,
@@ -109,7 +109,7 @@ impl Job {
 
     /// The most requests a second of all its clients.
     pub(crate) fn fastest(&self) -> f64 {
-        self.users.len() as f64 * f64::from(self.together) / self.answer.secs()
+        self.users.len() as f64 * f64::from(self.together) / self.answer.as_secs_f64()
     }
 }
 
@@ -140,7 +140,7 @@ impl fmt::Display for Job {
         if *pause != Span::ZERO {
             write!(f, " pause {pause}")?;
         }
-        if *answer != Span::micros(100_000) {
+        if *answer != Span::from_micros(100_000) {
             write!(f, " answer {answer}")?;
         }
         if *at != Span::ZERO {

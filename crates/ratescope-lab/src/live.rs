@@ -100,7 +100,7 @@ impl Default for Live {
             |(width, most)| Ring { width, most, since: None, until: 0, rows: VecDeque::new() };
         Live {
             rules: Vec::new(),
-            window: Span::minutes(15),
+            window: Span::from_mins(15),
             processes: Vec::new(),
             rings: [(1, 900), (10, 2160), (3600, 24)].map(ring),
         }
@@ -203,7 +203,7 @@ impl Live {
                     stretches.push(Stretch {
                         from: seconds(part[0]),
                         to: seconds(part[1].min(end)),
-                        counted: Span::micros(width.unsigned_abs().saturating_mul(1_000_000)),
+                        counted: Span::from_micros(width.unsigned_abs().saturating_mul(1_000_000)),
                         is_coarse: width > wanted,
                         rates: sums.0.map(|n| n / counted as f64),
                     });

@@ -262,5 +262,5 @@ impl<E: Experiment> Run<E> {
 
 /// The next instant.
 fn after(at: Time) -> Time {
-    at.after(Span::micros(1))
+    at.after(Span::from_micros(1))
 }

@@ -7,7 +7,7 @@
 //! // Twelve events at once against a limit of ten, as in the page's address.
 //! let link: Link = "limit=10&auto=off&do=1:events*12".parse()?;
 //! let mut scope = Scope::open(&link)?;
-//! scope.advance(Time::from_secs(5.0)?, usize::MAX);
+//! scope.advance(Time::try_from_secs_f64(5.0)?, usize::MAX);
 //! assert_eq!((scope.instrument().allowed(), scope.instrument().refused()), (10, 2));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -8,7 +8,7 @@
 //! use ratescope::Time;
 //!
 //! // Events of the first minute, two a second in the mean, always the same with seed 1.
-//! let minute = Time::from_secs(60.0)?;
+//! let minute = Time::try_from_secs_f64(60.0)?;
 //! let events = || Traffic::new(Pattern::Poisson, 2.0, 1, Time::ZERO);
 //! let first: Vec<Time> = events()?.take_while(|&at| at < minute).collect();
 //! assert!((90..150).contains(&first.len()));

@@ -7,10 +7,10 @@
 //! // Nine clients with a request a minute, and one with fifty in a second.
 //! let mut clients = Clients::new(Room::default());
 //! for i in 0..600 {
-//!     clients.add(&format!("visitor {}", i % 9), Time::from_secs(f64::from(i) * 6.0)?, 1.0);
+//!     clients.add(&format!("visitor {}", i % 9), Time::try_from_secs_f64(f64::from(i) * 6.0)?, 1.0);
 //! }
 //! for i in 0..50 {
-//!     clients.add("script", Time::from_secs(3600.0 + f64::from(i) * 0.02)?, 1.0);
+//!     clients.add("script", Time::try_from_secs_f64(3600.0 + f64::from(i) * 0.02)?, 1.0);
 //! }
 //! // One pass over what each client did, and the answer for all limits.
 //! let curve = Curve::of(&clients, Measure::SlidingLog("1m".parse()?), None);

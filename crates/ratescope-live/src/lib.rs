@@ -20,7 +20,7 @@
 //!     let _ = store.decide_now(&[Part::count(&event)], Details::default());
 //! }
 //! // One of the three events was allowed, two were refused, and no shadow would have refused any.
-//! let news = viewer.next(Time::from_secs(1.0)?);
+//! let news = viewer.next(Time::try_from_secs_f64(1.0)?);
 //! assert!(news.contains("[1000000,1,2,0]") && news.contains("user=ann"), "{news}");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

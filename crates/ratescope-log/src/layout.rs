@@ -34,7 +34,7 @@ use std::sync::Arc;
 /// let layout: Layout = r#"%h [%{sec}t] "%r" %>s"#.parse()?;
 /// let options = Options { layout: Some(layout.into()), ..Options::default() };
 /// let mut log = Log::open(&b"192.0.2.7 [971211336] \"GET / HTTP/1.1\" 200\n"[..], &options)?;
-/// log.read(&mut |record| assert_eq!(record.time().as_secs(), 971_211_336.0))?;
+/// log.read(&mut |record| assert_eq!(record.time().as_secs_f64(), 971_211_336.0))?;
 /// assert_eq!(log.counts().events, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -82,6 +82,6 @@ fn exponential(text: &str, unit: Option<Unit>) -> Option<Instant> {
         Unit::Micros => 1e6,
         Unit::Nanos => 1e9,
     };
-    let time = Time::from_secs(number / per_second).ok()?;
+    let time = Time::try_from_secs_f64(number / per_second).ok()?;
     Some(Instant { time, coarse: false, east: Some(0) })
 }

@@ -18,13 +18,13 @@
 //! use ratescope_log::{Order, Spread, When};
 //! use ratescope::{Span, Time};
 //!
-//! let mut order = Order::new(Span::seconds(5), 1000, Spread::Coarse);
+//! let mut order = Order::new(Span::from_secs(5), 1000, Spread::Coarse);
 //! let mut seen = Vec::new();
 //! for (i, secs) in [10, 12, 11, 11, 30, 20].into_iter().enumerate() {
-//!     let when = When { time: Time::from_secs(f64::from(secs))?, coarse: true, times: 1 };
-//!     order.push(when, 1, i, &mut |at, i| seen.push((at.as_secs(), *i)));
+//!     let when = When { time: Time::try_from_secs_f64(f64::from(secs))?, coarse: true, times: 1 };
+//!     order.push(when, 1, i, &mut |at, i| seen.push((at.as_secs_f64(), *i)));
 //! }
-//! order.finish(&mut |at, i| seen.push((at.as_secs(), *i)));
+//! order.finish(&mut |at, i| seen.push((at.as_secs_f64(), *i)));
 //! assert_eq!(seen, [(10.0, 0), (11.0, 2), (11.5, 3), (12.0, 1), (25.0, 5), (30.0, 4)]);
 //! assert_eq!(order.corrections().late, 1);
 //! # Ok::<(), ratescope::BadNumber>(())
@@ -44,7 +44,7 @@ use line::Line;
 use ratescope::time::{Span, Time};
 
 /// The default slack; nearly all requests take less time.
-pub const SLACK: Span = Span::minutes(1);
+pub const SLACK: Span = Span::from_mins(1);
 
 /// The longest slack in seconds, since all lines within it must be held.
 const LONGEST_SLACK: f64 = 3600.0;
@@ -111,7 +111,7 @@ impl<T> Order<T> {
     /// Waits for lines that are up to `slack` late (rounded up to whole seconds, at most an hour), and holds at most
     /// `room` bytes of lines, but at least one line.
     pub fn new(slack: Span, room: usize, spread: Spread) -> Self {
-        let slack = libm::ceil(slack.secs()).min(LONGEST_SLACK) as i64;
+        let slack = libm::ceil(slack.as_secs_f64()).min(LONGEST_SLACK) as i64;
         let length = (slack as usize + 1).next_power_of_two();
         Order {
             spread,
@@ -275,7 +275,7 @@ impl<T> Order<T> {
         let lines = core::mem::take(&mut self.belated);
         let first = lines.first().map_or(0, |line| line.micros.div_euclid(SECOND));
         let back = self.newest.saturating_sub(first).saturating_mul(SECOND);
-        let farthest = Span::micros(back.unsigned_abs());
+        let farthest = Span::from_micros(back.unsigned_abs());
         self.corrections.steps_back.add(StepsBack { count: 1, farthest });
         self.shift = self.shift.saturating_add(back);
         for line in lines {

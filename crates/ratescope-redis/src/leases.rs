@@ -432,7 +432,7 @@ impl Leases {
                 leasing.keys.push(unit.key.of_leases());
                 let words = [self.process_of(unit.cost), lacks.serial, lacks.used_up];
                 leasing.argument.extend(words.iter().flat_map(|word| word.to_be_bytes()));
-                let length = unit.length.map_or(0.0, |length| length.secs() * 1e6);
+                let length = unit.length.map_or(0.0, |length| length.as_secs_f64() * 1e6);
                 let numbers = [length, amount, most];
                 leasing.argument.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
             }

@@ -310,7 +310,7 @@ impl Inner {
     /// each event is to ask Redis.
     fn leasing(&self, parts: &[Part<'_>], details: Details) -> Option<(Asking, Duration)> {
         let plan = self.plan.load();
-        let pause = (plan.shortest_lease?.secs() / 4.0).max(0.01);
+        let pause = (plan.shortest_lease?.as_secs_f64() / 4.0).max(0.01);
         let plan = Arc::clone(&plan);
         let load = self.fallback.store.load();
         let questions: Result<Vec<_>, _> =

@@ -80,7 +80,7 @@ impl Link {
         };
         server
             .and_then(|server| server.connected())
-            .is_some_and(|since| since.elapsed().as_secs_f64() > span.secs())
+            .is_some_and(|since| since.elapsed().as_secs_f64() > span.as_secs_f64())
     }
 
     /// True if keys of different slots may be on different nodes.

@@ -170,7 +170,7 @@ impl Plan {
         };
         let shares: Vec<Share> = rules.rules().iter().map(share).collect();
         let lengths = shares.iter().filter_map(|share| share.lease());
-        let shortest_lease = lengths.min_by(|a, b| a.secs().total_cmp(&b.secs()));
+        let shortest_lease = lengths.min_by(|a, b| a.as_secs_f64().total_cmp(&b.as_secs_f64()));
         Plan { groups, begin, rules, shares, shortest_lease }
     }
 
@@ -542,7 +542,7 @@ impl Arguments<'_> {
             self.any_by(&algorithms, is_given)
         })?;
         let mut out = u16::try_from(self.order.asked_keys).ok()?.to_le_bytes().to_vec();
-        let most = longest.map_or(f64::INFINITY, |longest| longest.secs() * 1e6);
+        let most = longest.map_or(f64::INFINITY, |longest| longest.as_secs_f64() * 1e6);
         out.extend(most.to_le_bytes());
         let mut limits = self.order.limits.iter();
         let mut rules = 0u16;
@@ -693,9 +693,11 @@ fn clock_of(clock: TimeSource, now: Time) -> Option<Vec<u8>> {
     let micros = now.as_micros() as f64;
     let numbers = match clock {
         TimeSource::Redis => return None,
-        TimeSource::Host { most_skew } => [micros, most_skew.secs() * 1e6, 0.0],
+        TimeSource::Host { most_skew } => [micros, most_skew.as_secs_f64() * 1e6, 0.0],
         // Redis takes whole numbers only.
-        TimeSource::Event { keep } => [micros, -1.0, libm::ceil(keep.secs() * 1e3).min(1e14)],
+        TimeSource::Event { keep } => {
+            [micros, -1.0, libm::ceil(keep.as_secs_f64() * 1e3).min(1e14)]
+        }
     };
     Some(numbers.iter().flat_map(|number| number.to_le_bytes()).collect())
 }

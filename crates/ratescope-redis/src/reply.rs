@@ -166,7 +166,7 @@ impl Item {
         }
         if passes && self.limiter.decides().delays() {
             let mut outcome = Outcome::new(true, level, limit);
-            outcome.wait = Some(Span::micros(extra as u64));
+            outcome.wait = Some(Span::from_micros(extra as u64));
             return outcome;
         }
         Outcome::new(passes, level, limit)

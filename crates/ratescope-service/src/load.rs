@@ -8,7 +8,7 @@ use ratescope::time::{Span, Time};
 use std::sync::Arc;
 
 /// How long a load is believed after it was told.
-pub(super) const BELIEVED: Span = Span::seconds(30);
+pub(super) const BELIEVED: Span = Span::from_secs(30);
 
 /// The load that was told last.
 #[derive(Debug)]

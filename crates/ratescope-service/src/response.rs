@@ -13,13 +13,13 @@ use ratescope_tower::internal::{retry, waiting};
 
 /// The units, the longest first.
 const UNITS: [(Unit, Span); 7] = [
-    (Unit::Year, Span::hours(24 * 365)),
-    (Unit::Month, Span::hours(24 * 30)),
-    (Unit::Week, Span::hours(24 * 7)),
-    (Unit::Day, Span::hours(24)),
-    (Unit::Hour, Span::hours(1)),
-    (Unit::Minute, Span::minutes(1)),
-    (Unit::Second, Span::seconds(1)),
+    (Unit::Year, Span::from_hours(24 * 365)),
+    (Unit::Month, Span::from_hours(24 * 30)),
+    (Unit::Week, Span::from_hours(24 * 7)),
+    (Unit::Day, Span::from_hours(24)),
+    (Unit::Hour, Span::from_hours(1)),
+    (Unit::Minute, Span::from_mins(1)),
+    (Unit::Second, Span::from_secs(1)),
 ];
 
 /// The span of a unit; `None` if the unit is unknown.

@@ -9,7 +9,7 @@ use ratescope::internal::shown;
 use ratescope::{Span, Time};
 
 /// The time from one line of the log to the next.
-const PAUSE: Span = Span::minutes(1);
+const PAUSE: Span = Span::from_mins(1);
 
 /// The most characters of a reason.
 const LONGEST: usize = 200;

@@ -22,7 +22,7 @@ async fn pages<C: Clock + Clone>(
     site: &str,
     clock: C,
 ) -> Result<Vec<(StatusCode, Span)>, Box<dyn Error + Send + Sync>> {
-    let waiting = Waiting::DEFAULT.at_most(Span::minutes(1));
+    let waiting = Waiting::DEFAULT.at_most(Span::from_mins(1));
     let pace = Pace::new("gcra 2/1s burst 2")?.waiting(waiting).clock(clock.clone());
     let mut client = pace.layer(Client::builder(TokioExecutor::new()).build_http());
     let begin = clock.now();
@@ -52,7 +52,7 @@ async fn serve() -> Result<String, Box<dyn Error + Send + Sync>> {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     for (page, (status, after)) in pages(&serve().await?, SystemClock).await?.iter().enumerate() {
-        println!("/{}: {status} after {:.1} s", page + 1, after.secs());
+        println!("/{}: {status} after {:.1} s", page + 1, after.as_secs_f64());
     }
     Ok(())
 }
@@ -66,7 +66,7 @@ async fn calls_keep_to_the_limit_and_to_the_pause() -> Result<(), Box<dyn Error 
         async move { pages(&site, clock).await }
     });
     while !calls.is_finished() {
-        clock.advance(Span::micros(100_000));
+        clock.advance(Span::from_micros(100_000));
         tokio::task::yield_now().await;
     }
     let came = calls.await??;
@@ -76,7 +76,7 @@ async fn calls_keep_to_the_limit_and_to_the_pause() -> Result<(), Box<dyn Error 
     );
     // While the network works, the clock of this test goes on.
     let (third, fourth, fifth) = (came[2].1, came[3].1, came[4].1);
-    assert!(third >= Span::micros(500_000) && fourth >= Span::seconds(1), "{came:?}");
-    assert!(fifth.secs() >= fourth.secs() + 3.0 - 0.1, "{came:?}");
+    assert!(third >= Span::from_micros(500_000) && fourth >= Span::from_secs(1), "{came:?}");
+    assert!(fifth.as_secs_f64() >= fourth.as_secs_f64() + 3.0 - 0.1, "{came:?}");
     Ok(())
 }

@@ -69,7 +69,7 @@ async fn who_calls_too_often_is_told_when_to_come_back() -> Result<(), Box<dyn E
     assert_eq!(status.details(), details);
     // Another connection is the same client.
     assert!(call(&site, 1).await?[0].is_err());
-    clock.advance(ratescope::Span::seconds(20));
+    clock.advance(ratescope::Span::from_secs(20));
     let again = call(&site, 2).await?;
     assert!(again[0].is_ok() && again[1].is_err(), "{again:?}");
     Ok(())

@@ -61,7 +61,7 @@ impl<B: Default> Answer<B> for GrpcStatus {
 
 /// A wait in milliseconds, rounded up. Clients read 32 bits, which is 24 days.
 fn milliseconds(wait: Span) -> u32 {
-    let milliseconds = (wait.secs() * 1e3).min(i32::MAX.into());
+    let milliseconds = (wait.as_secs_f64() * 1e3).min(i32::MAX.into());
     let whole = milliseconds as u32;
     whole + u32::from(f64::from(whole) < milliseconds)
 }

@@ -358,8 +358,8 @@ fn number(number: u64) -> HeaderValue {
 
 /// Whole seconds, rounded up.
 pub fn up(span: Span) -> u64 {
-    let whole = span.secs() as u64;
-    whole.saturating_add(u64::from((whole as f64) < span.secs()))
+    let whole = span.as_secs_f64() as u64;
+    whole.saturating_add(u64::from((whole as f64) < span.as_secs_f64()))
 }
 
 #[cfg(test)]

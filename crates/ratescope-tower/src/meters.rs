@@ -120,7 +120,7 @@ impl Meters {
     }
 
     pub(super) fn took(&self, span: Span) {
-        self.store_seconds.record(span.secs());
+        self.store_seconds.record(span.as_secs_f64());
     }
 
     /// Counts the keys, at most once a second, since that visits all tables.

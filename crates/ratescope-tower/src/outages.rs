@@ -10,11 +10,11 @@ use std::sync::{Mutex, PoisonError};
 
 /// How long a store must not fail until the outage ends. So a store that fails now and then causes at most two lines in
 /// this time.
-const CALM: Span = Span::seconds(1);
+const CALM: Span = Span::from_secs(1);
 
 /// How far the time of a decision may lie behind that of another: an event may have waited so long for the store. If it
 /// lies further behind, the clock was set back.
-pub(super) const LATE: Span = Span::minutes(1);
+pub(super) const LATE: Span = Span::from_mins(1);
 
 /// The outages of a store, as its decisions show them.
 #[derive(Debug, Default)]

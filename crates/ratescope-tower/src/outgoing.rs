@@ -136,7 +136,7 @@ impl Pace {
         Ok(Pace {
             limits: Arc::new(Limits { store, pauses: Keyed::new(Pause, HOSTS) }),
             waiting: Waiting::DEFAULT,
-            longest_pause: Span::hours(1),
+            longest_pause: Span::from_hours(1),
             clock: Arc::new(SystemClock),
         })
     }

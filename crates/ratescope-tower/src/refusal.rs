@@ -149,12 +149,13 @@ fn later(wait: Span, most: Span) -> Span {
     }
     // The keys of each RandomState differ, and its hash spreads them over all 64 bits.
     let share = RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64;
-    Span::from_secs((wait.secs() + most.secs() * share).min(f64::MAX)).unwrap_or(wait)
+    Span::try_from_secs_f64((wait.as_secs_f64() + most.as_secs_f64() * share).min(f64::MAX))
+        .unwrap_or(wait)
 }
 
 /// When to retry if the store failed. The end of an outage is unknown; a store on Redis is asked again after 0.1 to 5
 /// s.
-pub const RECOVERY: Span = Span::seconds(1);
+pub const RECOVERY: Span = Span::from_secs(1);
 
 /// When an event would pass, or can be retried if the store failed. The outer `None`: it passes at once.
 pub fn retry(decision: &Decision) -> Option<Option<Retry>> {

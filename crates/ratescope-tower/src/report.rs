@@ -110,7 +110,7 @@ pub(super) fn refused(
         key = key(limit, event),
         level = outcome.level,
         bound = outcome.limit,
-        retry_after = retry_after.map(Span::secs),
+        retry_after = retry_after.map(Span::as_secs_f64),
         passed_over,
         "{}{decision}",
         if decision.is_allowed() { "refused, as the queue is full: " } else { "" },

@@ -39,7 +39,7 @@ fn main() -> Result<(), ParseError> {
 
 /// The table, in Markdown.
 pub(crate) fn table() -> Result<String, ParseError> {
-    let minute = Span::minutes(1);
+    let minute = Span::from_mins(1);
     let mut table =
         "| limiter | bytes of state | at once | worst minute | never more than | hammered \
                      | good for |\n|---|--:|--:|--:|--:|--:|---|\n"

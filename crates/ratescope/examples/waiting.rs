@@ -15,7 +15,7 @@ fn call(limiter: &DirectRateLimiter<Gcra>, name: &str) -> Result<usize, NotAllow
     for i in 0..8 {
         match limiter.block_until_ready_with(waiting) {
             Ok(()) => println!("{name}: call {i}"),
-            Err(NotAllowed::TooLong(wait)) => {
+            Err(NotAllowed::Refused { after: wait }) => {
                 println!("{name} gave up: the next turn is in {wait:?}");
                 return Ok(i);
             }

@@ -119,12 +119,12 @@ impl Clock for SystemClock {
 /// let clock = FakeClock::default();
 /// let sleeper = tokio::spawn({
 ///     let clock = clock.clone();
-///     async move { clock.sleep(Span::hours(1)).await }
+///     async move { clock.sleep(Span::from_hours(1)).await }
 /// });
 /// tokio::task::yield_now().await; // It sleeps now.
 /// clock.advance(Duration::from_secs(3600));
 /// sleeper.await.unwrap();
-/// assert_eq!(clock.now(), Time::ZERO.after(Span::hours(1)));
+/// assert_eq!(clock.now(), Time::ZERO.after(Span::from_hours(1)));
 /// # }
 /// ```
 #[derive(Clone, Debug, Default)]

@@ -14,14 +14,14 @@
 //! use ratescope::estimate::exim::DecayingRate;
 //! use ratescope::{Span, Time};
 //!
-//! let exim = DecayingRate { period: Span::minutes(1) };
+//! let exim = DecayingRate { period: Span::from_mins(1) };
 //! let first = exim.measure(None, Time::ZERO, 1.0);
-//! let second = exim.measure(Some(first), Time::from_secs(6.0)?, 1.0);
+//! let second = exim.measure(Some(first), Time::try_from_secs_f64(6.0)?, 1.0);
 //! assert_eq!(first.rate, 1.0); // event a minute
 //! assert!((second.rate - 1.856).abs() < 0.001);
 //!
 //! // A minute later without an event, 37 % are left.
-//! let left = exim.rate_at(second, Time::from_secs(66.0)?);
+//! let left = exim.rate_at(second, Time::try_from_secs_f64(66.0)?);
 //! assert!((left / second.rate - 0.368).abs() < 0.001);
 //! # Ok::<(), ratescope::BadNumber>(())
 //! ```

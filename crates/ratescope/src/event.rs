@@ -4,7 +4,7 @@
 //! use ratescope::event::{Event, Fields};
 //! use ratescope::Time;
 //!
-//! let mail = Event { time: Time::from_secs(12.5)?, cost: 1.0, fields: &[("user", "ann"), ("ip", "192.0.2.7")] };
+//! let mail = Event { time: Time::try_from_secs_f64(12.5)?, cost: 1.0, fields: &[("user", "ann"), ("ip", "192.0.2.7")] };
 //! assert_eq!(mail.fields.value("user"), Some("ann"));
 //! assert_eq!(mail.field("path"), "");
 //! # Ok::<(), ratescope::BadNumber>(())

@@ -113,7 +113,7 @@
 //! let mut alice = limiter.initial();
 //!
 //! // A burst of ten passes; the eleventh event does not.
-//! let now = Time::from_secs(12.5)?;
+//! let now = Time::try_from_secs_f64(12.5)?;
 //! for _ in 0..10 {
 //!     assert!(limiter.check(&mut alice, now, 1.0).is_allowed());
 //! }

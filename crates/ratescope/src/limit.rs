@@ -20,7 +20,7 @@
 //! assert_eq!(passed[..6], [0, 1, 2, 6, 12, 18]);
 //! // Twelve in this minute, and never more in any minute.
 //! assert_eq!(passed.len(), 12);
-//! assert_eq!(limiter.max_admitted(Span::minutes(1), 1.0).floor(), 12.0);
+//! assert_eq!(limiter.max_admitted(Span::from_mins(1), 1.0).floor(), 12.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -170,7 +170,7 @@ pub const MAX_COST: f64 = 1e12;
 const LONG_AGO: Time = Time::from_micros(i64::MIN);
 
 /// The shortest interval over which a rate is smoothed: the resolution of [`Time`].
-const SHORTEST: Span = Span::micros(1);
+const SHORTEST: Span = Span::from_micros(1);
 
 /// A rate limiter.
 ///
@@ -346,7 +346,7 @@ pub trait Limiter {
 }
 
 /// The longest wait that is looked for where a limiter has no formula: a hundred years of 365 days.
-const LONGEST: Span = Span::seconds(100 * 365 * 86_400);
+const LONGEST: Span = Span::from_secs(100 * 365 * 86_400);
 
 /// The shortest wait after which `holds`, by doubling it and then halving the step: some ninety questions.
 fn first(holds: impl Fn(Span) -> bool) -> Option<Span> {
@@ -355,7 +355,7 @@ fn first(holds: impl Fn(Span) -> bool) -> Option<Span> {
     }
     let longest = LONGEST.micros_up().unsigned_abs();
     let mut after = 1;
-    while !holds(Span::micros(after)) {
+    while !holds(Span::from_micros(after)) {
         if after == longest {
             return None;
         }
@@ -364,9 +364,9 @@ fn first(holds: impl Fn(Span) -> bool) -> Option<Span> {
     let mut before = after / 2;
     while after - before > 1 {
         let middle = before + (after - before) / 2;
-        if holds(Span::micros(middle)) { after = middle } else { before = middle }
+        if holds(Span::from_micros(middle)) { after = middle } else { before = middle }
     }
-    Some(Span::micros(after))
+    Some(Span::from_micros(after))
 }
 
 /// The cost that a charge counts, at most [`MAX_COST`].

@@ -4,7 +4,7 @@
 //! use ratescope::{Rate, Span};
 //!
 //! let limit: Rate = "10/1m".parse()?;
-//! assert_eq!((limit.count(), limit.per()), (10.0, Span::minutes(1)));
+//! assert_eq!((limit.count(), limit.per()), (10.0, Span::from_mins(1)));
 //! assert_eq!(limit.to_string(), "10/1m");
 //!
 //! // The same number a second, but most limiters let 600 of them come at once.
@@ -44,7 +44,7 @@ impl Hash for Rate {
 impl Rate {
     /// Ten in ten seconds, the rate that a comparison starts with.
     #[doc(hidden)]
-    pub const TEN_IN_TEN_SECONDS: Rate = Rate { count: 10.0, per: Span::seconds(10) };
+    pub const TEN_IN_TEN_SECONDS: Rate = Rate { count: 10.0, per: Span::from_secs(10) };
 
     /// `count` events in `per`.
     ///
@@ -64,22 +64,22 @@ impl Rate {
 
     /// `count` events in a second.
     pub const fn per_second(count: u32) -> Self {
-        Rate { count: count as f64, per: Span::seconds(1) }
+        Rate { count: count as f64, per: Span::from_secs(1) }
     }
 
     /// `count` events in a minute.
     pub const fn per_minute(count: u32) -> Self {
-        Rate { count: count as f64, per: Span::minutes(1) }
+        Rate { count: count as f64, per: Span::from_mins(1) }
     }
 
     /// `count` events in an hour.
     pub const fn per_hour(count: u32) -> Self {
-        Rate { count: count as f64, per: Span::hours(1) }
+        Rate { count: count as f64, per: Span::from_hours(1) }
     }
 
     /// `count` events in a day.
     pub const fn per_day(count: u32) -> Self {
-        Rate { count: count as f64, per: Span::hours(24) }
+        Rate { count: count as f64, per: Span::from_hours(24) }
     }
 
     /// Nothing in the same period.
@@ -99,7 +99,7 @@ impl Rate {
 
     /// Events in one second.
     pub fn frequency(self) -> f64 {
-        self.count / self.per.secs()
+        self.count / self.per.as_secs_f64()
     }
 }
 

@@ -450,11 +450,11 @@ where
     /// ```
     ///
     /// # Errors
-    /// When the event is refused: [`TooLong`](NotAllowed::TooLong), or [`Never`](NotAllowed::Never).
+    /// When the event is refused: [`Refused`](NotAllowed::Refused), or [`Never`](NotAllowed::Never).
     pub fn allowed(self) -> Result<Self, NotAllowed> {
         match self.retry_after() {
             _ if self.is_allowed() => Ok(self),
-            Some(wait) => Err(NotAllowed::TooLong(wait)),
+            Some(after) => Err(NotAllowed::Refused { after }),
             None => Err(NotAllowed::Never),
         }
     }

@@ -54,7 +54,7 @@
 //!
 //! let log: AnyLimiter = "sliding-log 100/1m".parse()?;
 //! let share: Share = "leased 100ms".parse()?;
-//! assert_eq!(share.max_admitted(&log, Span::minutes(1), 1.0), 110.0);
+//! assert_eq!(share.max_admitted(&log, Span::from_mins(1), 1.0), 110.0);
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 
@@ -82,10 +82,10 @@ pub enum Share {
 
 impl Share {
     /// The length of a lease that is not said.
-    pub const LEASE: Span = Span::micros(100_000);
+    pub const LEASE: Span = Span::from_micros(100_000);
 
     /// The shortest and the longest lease.
-    const LEASES: [Span; 2] = [Span::micros(10_000), Span::minutes(1)];
+    const LEASES: [Span; 2] = [Span::from_micros(10_000), Span::from_mins(1)];
 
     /// The length of its leases.
     pub const fn lease(self) -> Option<Span> {
@@ -110,7 +110,8 @@ impl Share {
         let most = limiter.max_admitted(window, cost);
         match self {
             Share::Leased(length) if lends(limiter) && !ends_with_window(limiter) => {
-                let longer = Span::from_secs(window.secs() + length.secs()).unwrap_or(window);
+                let longer = Span::try_from_secs_f64(window.as_secs_f64() + length.as_secs_f64())
+                    .unwrap_or(window);
                 let waiting = most_lent(limiter, cost) as f64 * cost;
                 smaller(most + waiting, limiter.max_admitted(longer, cost))
             }
@@ -277,7 +278,8 @@ impl Lease {
     pub fn wanted(&self, now: Time, length: Span) -> u64 {
         let used = self.used as f64;
         let elapsed = now.since(self.begun);
-        let at_pace = if elapsed > 0.0 { used * length.secs() / elapsed } else { f64::INFINITY };
+        let at_pace =
+            if elapsed > 0.0 { used * length.as_secs_f64() / elapsed } else { f64::INFINITY };
         (smaller(at_pace, 2.0 * used) as u64).max(1)
     }
 
@@ -324,12 +326,12 @@ impl Lease {
 
     /// True if nothing is left, and the pace is too old to be of use.
     pub fn is_over(&self, now: Time, length: Span) -> bool {
-        self.left == 0 && now.since(self.begun) > 2.0 * length.secs()
+        self.left == 0 && now.since(self.begun) > 2.0 * length.as_secs_f64()
     }
 }
 
 /// How much longer than its length Redis knows a lease that has ended. A call that gives back may take so long.
-const GIVING_BACK: Span = Span::seconds(1);
+const GIVING_BACK: Span = Span::from_secs(1);
 
 /// What Redis knows of the leases of a key. Times are by the clock of Redis. The script `lend.lua` of `ratescope-redis`
 /// does the same.
@@ -386,7 +388,7 @@ impl Lent {
                 known.push(one.process);
             }
         }
-        let may = now.since(since) >= length.secs() && others + amount <= most;
+        let may = now.since(since) >= length.as_secs_f64() && others + amount <= most;
         // A process to which nothing is lent is known by the lease 0.
         let (serial, amount) = if may { (serial, amount) } else { (0, 0.0) };
         self.held.push(Held { process, serial, ends: now.after(length), amount });

@@ -8,9 +8,9 @@
 //!
 //! let noon: Time = "43200".parse()?;
 //! let wait: Span = "1m30s".parse()?;
-//! assert_eq!(noon.after(wait).as_secs(), 43_290.0);
+//! assert_eq!(noon.after(wait).as_secs_f64(), 43_290.0);
 //! assert_eq!(noon.until(noon.after(wait)), wait);
-//! assert_eq!(Span::from_secs(0.25)?.to_string(), "250ms");
+//! assert_eq!(Span::from_millis(250).to_string(), "250ms");
 //!
 //! // The time since the program started, and how long to sleep.
 //! let start = std::time::Instant::now();
@@ -48,6 +48,11 @@ impl Time {
     /// The last instant that can be represented.
     pub const LAST: Time = Time(i64::MAX);
 
+    /// The instant `secs` seconds after the origin; the last or first instant of the range beyond it.
+    pub const fn from_secs(secs: i64) -> Self {
+        Time(secs.saturating_mul(1_000_000))
+    }
+
     /// The instant `micros` microseconds after the origin.
     pub const fn from_micros(micros: i64) -> Self {
         Time(micros)
@@ -62,7 +67,7 @@ impl Time {
     ///
     /// # Errors
     /// When `seconds` is not finite or out of range.
-    pub fn from_secs(seconds: f64) -> Result<Self, BadNumber> {
+    pub fn try_from_secs_f64(seconds: f64) -> Result<Self, BadNumber> {
         let micros = libm::round(seconds * 1e6);
         if micros.abs() < i64::MAX as f64 {
             Ok(Time(micros as i64))
@@ -73,7 +78,7 @@ impl Time {
     }
 
     /// Seconds since the origin, rounded to the nearest f64.
-    pub fn as_secs(self) -> f64 {
+    pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
@@ -85,7 +90,7 @@ impl Time {
 
     /// The span from this instant to `later`; zero if `later` is in fact earlier.
     pub fn until(self, later: Time) -> Span {
-        Span::micros(later.max(self).0.abs_diff(self.0))
+        Span::from_micros(later.max(self).0.abs_diff(self.0))
     }
 
     /// The first whole microsecond at least `span` later, or [`LAST`](Self::LAST).
@@ -259,31 +264,36 @@ impl Span {
     /// The empty span.
     pub const ZERO: Span = Span(0.0);
 
-    /// A whole number of seconds.
-    pub const fn seconds(n: u32) -> Self {
-        Span(n as f64)
+    /// A whole number of hours.
+    pub const fn from_hours(hours: u64) -> Self {
+        Span(hours as f64 * 3600.0)
     }
 
     /// A whole number of minutes.
-    pub const fn minutes(n: u32) -> Self {
-        Span(n as f64 * 60.0)
+    pub const fn from_mins(mins: u64) -> Self {
+        Span(mins as f64 * 60.0)
     }
 
-    /// A whole number of hours.
-    pub const fn hours(n: u32) -> Self {
-        Span(n as f64 * 3600.0)
+    /// A whole number of seconds.
+    pub const fn from_secs(secs: u64) -> Self {
+        Span(secs as f64)
+    }
+
+    /// A whole number of milliseconds.
+    pub const fn from_millis(millis: u64) -> Self {
+        Span(millis as f64 / 1e3)
     }
 
     /// A whole number of microseconds.
-    pub const fn micros(n: u64) -> Self {
-        Span(n as f64 / 1e6)
+    pub const fn from_micros(micros: u64) -> Self {
+        Span(micros as f64 / 1e6)
     }
 
     /// The span of `seconds`.
     ///
     /// # Errors
     /// When `seconds` is negative, infinite or not a number.
-    pub fn from_secs(seconds: f64) -> Result<Self, BadNumber> {
+    pub fn try_from_secs_f64(seconds: f64) -> Result<Self, BadNumber> {
         // Adding zero turns -0 into 0, so equal spans also print alike.
         if seconds >= 0.0 && seconds.is_finite() {
             Ok(Span(seconds + 0.0))
@@ -294,18 +304,18 @@ impl Span {
     }
 
     /// The span in seconds.
-    pub const fn secs(self) -> f64 {
+    pub const fn as_secs_f64(self) -> f64 {
         self.0
     }
 
     /// The span rounded up to whole microseconds.
     pub(crate) fn whole_micros(self) -> Span {
-        Span::micros(self.micros_up().unsigned_abs())
+        Span::from_micros(self.micros_up().unsigned_abs())
     }
 
     /// The span `factor` times as long; the span itself if the product is negative or not finite.
     pub fn times(self, factor: f64) -> Span {
-        Span::from_secs(self.0 * factor).unwrap_or(self)
+        Span::try_from_secs_f64(self.0 * factor).unwrap_or(self)
     }
 
     /// The microseconds in the span, rounded up, so that a wait of that length is never too short.
@@ -410,6 +420,6 @@ impl FromStr for Span {
             };
             rest = next.trim_start();
         }
-        Span::from_secs(total).map_err(|e| ParseError::whole(text, format!("{e}")))
+        Span::try_from_secs_f64(total).map_err(|e| ParseError::whole(text, format!("{e}")))
     }
 }

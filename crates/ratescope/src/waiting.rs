@@ -147,7 +147,9 @@ impl Waiting {
 
     /// These settings for an event that has waited for `spent` already.
     pub fn after(self, spent: Span) -> Self {
-        let left = |all: Span| Span::from_secs(all.secs() - spent.secs()).unwrap_or(Span::ZERO);
+        let left = |all: Span| {
+            Span::try_from_secs_f64(all.as_secs_f64() - spent.as_secs_f64()).unwrap_or(Span::ZERO)
+        };
         Waiting { longest: self.longest.map(left), ..self }
     }
 
@@ -168,12 +170,15 @@ impl Default for Waiting {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum NotAllowed {
-    /// The event would have to wait this long from now, which exceeds [its longest wait](Waiting::at_most).
-    TooLong(Duration),
+    /// The event would pass after a wait, which exceeds [its longest](Waiting::at_most), or was not to be waited for.
+    Refused {
+        /// How long until it would pass; at least a microsecond.
+        after: Duration,
+    },
     /// No wait is long enough: the event costs more than the limit ever admits.
     Never,
-    /// The store was not asked when the event would pass: see `Details::with_retry`.
-    Refused,
+    /// The event is refused, and the store was not asked when it would pass: see `Details::with_retry`.
+    Unknown,
     /// The store can't be asked, and its rules then refuse the event.
     #[cfg(feature = "rules")]
     Fault(Fault),
@@ -182,13 +187,13 @@ pub enum NotAllowed {
 impl fmt::Display for NotAllowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NotAllowed::TooLong(wait) => {
-                write!(f, "the event would have to wait for {}", Span::from(*wait))
+            NotAllowed::Refused { after } => {
+                write!(f, "the event would have to wait for {}", Span::from(*after))
             }
             NotAllowed::Never => {
                 f.write_str("the event would never pass: it costs more than the limit")
             }
-            NotAllowed::Refused => f.write_str("the event is refused"),
+            NotAllowed::Unknown => f.write_str("the event is refused"),
             #[cfg(feature = "rules")]
             NotAllowed::Fault(_) => {
                 f.write_str("the event is refused while its store can't be asked")
@@ -201,7 +206,7 @@ impl NotAllowed {
     /// How long until the event would pass; `None` if it never would, or if that is not known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            NotAllowed::TooLong(wait) => Some(*wait),
+            NotAllowed::Refused { after } => Some(*after),
             _ => None,
         }
     }
@@ -260,7 +265,7 @@ where
     F: Future<Output = Result<(T, Option<Span>), Blocked>>,
 {
     let longest = waiting.longest.unwrap_or(Time::ZERO.until(Time::LAST));
-    let too_long = |wait: Span| Err(NotAllowed::TooLong(duration(wait.max(SHORTEST))));
+    let too_long = |wait: Span| Err(NotAllowed::Refused { after: duration(wait.max(SHORTEST)) });
     let is_alone = lines.is_empty(key);
     let first = if is_alone { attempt(longest).await } else { Err(look().await.into()) };
     match first {
@@ -325,7 +330,7 @@ async fn until_counted<T, F: Future<Output = Result<(T, Option<Span>), Blocked>>
         };
         let until = spent.after(wait);
         if until > end {
-            return Err(NotAllowed::TooLong(duration(wait)));
+            return Err(NotAllowed::Refused { after: duration(wait) });
         }
         let until = until.after(waiting.jitter.times(random())).min(end);
         let before = clock.now();
@@ -335,7 +340,7 @@ async fn until_counted<T, F: Future<Output = Result<(T, Option<Span>), Blocked>>
 }
 
 /// The shortest sleep. A store with a clock of its own may refuse an event even at the time that the store returned.
-const SHORTEST: Span = Span::micros(1);
+const SHORTEST: Span = Span::from_micros(1);
 
 /// A random number from 0 to less than 1, from the source that std seeds its hashes with.
 fn random() -> f64 {

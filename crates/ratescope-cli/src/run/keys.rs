@@ -83,7 +83,7 @@ fn excepted(one: &Exception, key: String) -> Value {
 }
 
 /// The longest time of an exception: a year.
-const LONGEST: Span = Span::hours(24 * 366);
+const LONGEST: Span = Span::from_hours(24 * 366);
 
 /// Answers `GET /key?domain=web&rule=web:user&user=ann`, and the same as a DELETE, which resets the key. A PUT with
 /// `limit=500/1m&for=1d` gives the key another limit for a while, and `limit=usual` ends that.
@@ -172,12 +172,12 @@ fn looked(state: &KeyState, fields: &dyn Fields) -> Value {
             "rule": one.rule.name(), "limit": one.limit.to_string(), "key": one.limit.per.key(&event),
             "allowed": one.outcome.is_allowed(), "shadow": one.rule.is_shadow(),
             "level": level, "bound": one.outcome.limit,
-            "remaining": quota.map(|quota| quota.remaining), "free_after": quota.map(|quota| quota.reset.secs()),
+            "remaining": quota.map(|quota| quota.remaining), "free_after": quota.map(|quota| quota.reset.as_secs_f64()),
         })
     });
     let retry = next.retry_after.and_then(Retry::wait);
     json!({
-        "allowed": next.is_allowed(), "retry_after": retry.map(Span::secs),
+        "allowed": next.is_allowed(), "retry_after": retry.map(Span::as_secs_f64),
         "fault": next.fault.as_ref().map(ToString::to_string), "limits": Value::from_iter(limits),
     })
 }

@@ -28,12 +28,12 @@ pub(super) fn run(lanes: &[String], clients: &str, seed: u64) -> Result<(), Box<
         );
     }
     let mut run = Comparison::new(settings)?;
-    let end = ratescope::Time::from_secs(LONGEST)?;
+    let end = ratescope::Time::try_from_secs_f64(LONGEST)?;
     let is_done = |run: &Comparison| {
         run.lanes().iter().all(|lane| lane.crowd().is_none_or(|crowd| crowd.left() == 0))
     };
     while run.now() < end && !is_done(&run) {
-        run.advance(end.min(run.now().after(ratescope::Span::seconds(1))), STEP);
+        run.advance(end.min(run.now().after(ratescope::Span::from_secs(1))), STEP);
     }
     until_closed(print(&run, &mut io::stdout().lock()))?;
     Ok(())

@@ -22,7 +22,7 @@ use tokio::sync::{Notify, oneshot};
 const DRAIN: Duration = Duration::from_secs(2);
 
 /// How far the clock goes beyond the last counted event, so that its second is over and shown.
-const AHEAD: Span = Span::seconds(1);
+const AHEAD: Span = Span::from_secs(1);
 
 /// The windows that the page can show, by name and in seconds.
 const WINDOWS: [(&str, f64); 6] = [
@@ -167,11 +167,11 @@ impl Clock for Screen {
         // With `Acquire`, a reader that then reads the sums sees all events that were counted before this time.
         let most = Time::from_micros(reach.load(Ordering::Acquire));
         let first = first.get().copied().unwrap_or(most);
-        Span::from_secs(passed).map_or(most, |passed| first.after(passed).min(most))
+        Span::try_from_secs_f64(passed).map_or(most, |passed| first.after(passed).min(most))
     }
 
     async fn sleep(&self, span: Span) {
-        let wait = Duration::try_from_secs_f64(span.secs() / self.0.speed);
+        let wait = Duration::try_from_secs_f64(span.as_secs_f64() / self.0.speed);
         tokio::time::sleep(wait.unwrap_or(Duration::MAX)).await;
     }
 }

@@ -58,8 +58,8 @@ impl DecisionRow<'_> {
     /// The values of the [`FIELDS`].
     fn values<'a>(&'a self, event: &Event<'_>, key: &'a str) -> [Value<'a>; FIELDS.len()] {
         let (wait, retry_after) = match (self.wait, self.retry_after) {
-            (Some(wait), _) => (Some(wait.secs()), Value::Nothing),
-            (_, Retry::After(wait)) => (None, Value::number(Some(wait.secs()))),
+            (Some(wait), _) => (Some(wait.as_secs_f64()), Value::Nothing),
+            (_, Retry::After(wait)) => (None, Value::number(Some(wait.as_secs_f64()))),
             (_, Retry::Never) => (None, Value::Text("never")),
         };
         let (by, by_key) = self.by.as_ref().map_or(("", ""), |(by, key)| (by, key));
@@ -82,7 +82,7 @@ impl DecisionRow<'_> {
     /// The decision in words. A refusal names the limit that decided, if it is one of several.
     fn words(&self) -> String {
         let decision = match (self.wait, self.retry_after) {
-            (Some(wait), _) if wait.secs() == 0.0 => "allowed".to_owned(),
+            (Some(wait), _) if wait.as_secs_f64() == 0.0 => "allowed".to_owned(),
             (Some(wait), _) => format!("allowed in {}", rounded(wait)),
             (_, Retry::After(wait)) => format!("refused, again in {}", rounded(wait)),
             (_, Retry::Never) => "refused, and would always be".to_owned(),
@@ -218,8 +218,8 @@ fn short(number: f64) -> String {
 
 /// A span for people: below a minute the seconds with six digits, then whole seconds, rounded up.
 fn rounded(wait: Span) -> String {
-    match wait.secs() {
+    match wait.as_secs_f64() {
         seconds if seconds < 60.0 => format!("{}s", short(seconds)),
-        seconds => Span::from_secs(seconds.ceil()).unwrap_or(wait).to_string(),
+        seconds => Span::try_from_secs_f64(seconds.ceil()).unwrap_or(wait).to_string(),
     }
 }

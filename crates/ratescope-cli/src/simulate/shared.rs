@@ -16,7 +16,7 @@ use tokio::runtime::{Builder, Runtime};
 const PREFIX: &str = "ratescope-simulate";
 
 /// The lifetime of keys, in case the run is killed and cannot remove them.
-const KEEP: Span = Span::hours(24);
+const KEEP: Span = Span::from_hours(24);
 
 /// The longest time for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);

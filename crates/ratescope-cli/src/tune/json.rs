@@ -46,8 +46,8 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
         "requests": clients.requests(),
         "clients": clients.clients(),
         "per": summary.per.to_string(),
-        "from": times.map(|(first, _)| first.as_secs()),
-        "to": times.map(|(_, last)| last.as_secs()),
+        "from": times.map(|(first, _)| first.as_secs_f64()),
+        "to": times.map(|(_, last)| last.as_secs_f64()),
         "clock": analysis.clock().zone.to_string(),
         "left_out": log.counts.filtered,
         "times": {
@@ -175,9 +175,9 @@ fn client(client: &ClientRow) -> Value {
         "stop": client.stop,
         "requests": client.requests,
         "peak": client.peak.map(|peak| peak.level),
-        "peak_at": client.peak.map(|peak| peak.at.as_secs()),
+        "peak_at": client.peak.map(|peak| peak.at.as_secs_f64()),
         "refused": client.refused,
-        "first_refused": client.first.map(|first| first.as_secs()),
+        "first_refused": client.first.map(|first| first.as_secs_f64()),
     })
 }
 

@@ -15,12 +15,12 @@ pub(super) struct Event<K> {
 
 /// The begin of a day.
 pub(super) fn day(day: u32) -> Time {
-    Time::ZERO.after(Span::hours(24 * day))
+    Time::ZERO.after(Span::from_hours(24 * u64::from(day)))
 }
 
 /// Before 7 and from 19 on.
 fn is_night(at: Time) -> bool {
-    let hour = at.as_secs().rem_euclid(86_400.0) / 3600.0;
+    let hour = at.as_secs_f64().rem_euclid(86_400.0) / 3600.0;
     !(7.0..19.0).contains(&hour)
 }
 

@@ -51,5 +51,5 @@ pub fn of_mail() -> Result<String, Box<dyn Error>> {
 
 /// The table of what `ratescope sample` writes.
 pub fn of_sample() -> Result<String, Box<dyn Error>> {
-    Ok(table(&REQUESTS, &logs::sample(100_000, Span::hours(48))?, Time::ZERO)?)
+    Ok(table(&REQUESTS, &logs::sample(100_000, Span::from_hours(48))?, Time::ZERO)?)
 }

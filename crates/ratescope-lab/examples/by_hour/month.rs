@@ -30,14 +30,14 @@ pub(super) fn month() -> Result<Vec<Event<Sender>>, Box<dyn Error>> {
     let mut seed = 1;
     let mut send = |from, spam, pattern: Pattern, an_hour: f64, start: Time, hours: f64| {
         seed += 1;
-        let end = start.after(Span::from_secs(hours * 3600.0)?);
+        let end = start.after(Span::try_from_secs_f64(hours * 3600.0)?);
         let stream = Traffic::new(pattern, an_hour / 3600.0, seed, start)?;
         mail.extend(stream.take_while(|at| *at < end).map(|at| Event { at, from, unwanted: spam }));
         Ok::<(), Box<dyn Error>>(())
     };
     for today in 0..DAYS {
         let at = |hour: f64| {
-            Ok::<_, ratescope::BadNumber>(day(today).after(Span::from_secs(hour * 3600.0)?))
+            Ok::<_, ratescope::BadNumber>(day(today).after(Span::try_from_secs_f64(hour * 3600.0)?))
         };
         for person in 0..60u32 {
             if today % 7 >= 5 {
@@ -67,7 +67,7 @@ pub(super) fn month() -> Result<Vec<Event<Sender>>, Box<dyn Error>> {
     }
     // Twenty a minute from 1 to 5: from the accounts of a tenth of the people, and from strangers.
     for i in 0..6u32 {
-        let night = day(17 + i % 3).after(Span::hours(1));
+        let night = day(17 + i % 3).after(Span::from_hours(1));
         send(Sender::Person(10 * i + 5), true, Pattern::Poisson, 1200.0, night, 4.0)?;
         send(Sender::Stranger(i), true, Pattern::Poisson, 1200.0, night, 4.0)?;
     }

@@ -172,7 +172,7 @@ impl Crowd {
         let Some(client) = self.clients.get_mut(slot.client as usize) else { return };
         let back = at.after(client.job.answer);
         let told = || match told() {
-            Retry::After(wait) => Some(wait.secs()),
+            Retry::After(wait) => Some(wait.as_secs_f64()),
             Retry::Never => None,
         };
         let wait = match outcome.wait {
@@ -264,7 +264,7 @@ impl Crowd {
     /// The requests a second that the service saw, from the first to the last of them, but at least over `period`.
     pub fn rate(&self, period: Span) -> f64 {
         let begun = self.begun.unwrap_or(self.last);
-        self.sent as f64 / self.last.since(begun).max(period.secs())
+        self.sent as f64 / self.last.since(begun).max(period.as_secs_f64())
     }
 
     /// The requests that were refused and will be sent again, by client.
@@ -277,12 +277,12 @@ impl Crowd {
         let each = self
             .clients
             .iter()
-            .map(|client| f64::from(client.job.together) / client.job.answer.secs());
+            .map(|client| f64::from(client.job.together) / client.job.answer.as_secs_f64());
         each.sum()
     }
 }
 
 /// A wait of a way to try again, which is in the range of a span.
 fn span(seconds: f64) -> Span {
-    Span::from_secs(seconds).unwrap_or_default()
+    Span::try_from_secs_f64(seconds).unwrap_or_default()
 }

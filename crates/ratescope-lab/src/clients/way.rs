@@ -8,8 +8,8 @@ use ratescope::text::ParseError;
 use ratescope::time::Span;
 
 /// The range of a base and of a most.
-const SHORTEST: Span = Span::micros(1_000);
-const LONGEST: Span = Span::hours(24);
+const SHORTEST: Span = Span::from_micros(1_000);
+const LONGEST: Span = Span::from_hours(24);
 
 /// How long a client waits before it sends a refused request again.
 ///
@@ -75,15 +75,15 @@ impl Way {
         let (wait, jitter) = match *self {
             Way::Never => return None,
             Way::AtOnce => (0.0, Jitter::None),
-            Way::Every(base, jitter) => (base.secs(), jitter),
+            Way::Every(base, jitter) => (base.as_secs_f64(), jitter),
             Way::Exponential { base, most, jitter: Jitter::Decorrelated, .. } => {
-                let [base, most] = [base, most].map(Span::secs);
+                let [base, most] = [base, most].map(Span::as_secs_f64);
                 let high = 3.0 * last.map_or(base, |[wait, _]| wait);
                 ((base + (high - base) * random.uniform()).min(most), Jitter::None)
             }
             Way::Exponential { base, factor, most, jitter } => {
-                let wait = last.map_or(base.secs(), |[_, whole]| factor * whole);
-                (wait.min(most.secs()), jitter)
+                let wait = last.map_or(base.as_secs_f64(), |[_, whole]| factor * whole);
+                (wait.min(most.as_secs_f64()), jitter)
             }
             Way::RetryAfter(jitter) => (libm::ceil(told()?), jitter),
         };
@@ -148,7 +148,7 @@ impl FromStr for Way {
             "exponential" => {
                 let most = match words.option("most")? {
                     Some(word) => in_range(&words, word)?,
-                    None => Span::minutes(1),
+                    None => Span::from_mins(1),
                 };
                 let base = wait(&mut words, "such as exponential 1s")?;
                 let factor = match words.next_word() {

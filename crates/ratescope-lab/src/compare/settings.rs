@@ -157,7 +157,7 @@ pub(crate) fn states_of(policy: &Policy, users: usize) -> usize {
 fn rate(text: &str, per: Span) -> Result<Rate, ParseError> {
     let rate = lenient::rate(text, per)?;
     let counts = (0.001..=MAX_ENTRIES as f64).contains(&rate.count());
-    if counts && (0.1..=604_800.0).contains(&rate.per().secs()) {
+    if counts && (0.1..=604_800.0).contains(&rate.per().as_secs_f64()) {
         Ok(rate)
     } else {
         let help = "out of range; choose from 0.001 to 100000 in 100ms to 1w";

@@ -39,7 +39,7 @@ impl Grain {
 
     /// The finest grain, from the default on, whose level 0 remembers all of `span`.
     pub(crate) fn for_span(span: Span) -> Self {
-        let column = (span.secs() * 1e6 / (COLUMNS as f64 - 2.0)).max(1.0);
+        let column = (span.as_secs_f64() * 1e6 / (COLUMNS as f64 - 2.0)).max(1.0);
         Grain((libm::ceil(libm::log2(column)) as u32).clamp(14, 50))
     }
 
@@ -220,7 +220,7 @@ impl History {
         let filling = (slot(from)..=slot(to)).contains(&end).then(|| self.filling(k));
         Columns {
             first: Time::from_micros(start * self.grain.micros(k)),
-            width: Span::micros(self.grain.micros(k) as u64),
+            width: Span::from_micros(self.grain.micros(k) as u64),
             complete: complete.range((start - begin) as usize..(stop - begin) as usize),
             filling,
         }

@@ -59,7 +59,7 @@ pub(crate) fn of_2009(last: Option<Measured>, now: Time, period: Span, cost: f64
     let Some(last) = last else { return 0.0 };
     // As in Exim, events at one instant are a nanosecond apart.
     let gap = now.since(last.at).max(1e-9);
-    let Decay { left, mean } = decay(gap / period.secs());
+    let Decay { left, mean } = decay(gap / period.as_secs_f64());
     cost * mean + last.rate * left
 }
 
@@ -127,7 +127,7 @@ impl Model {
         }
         let left = |last: Measured| {
             let gap = now.since(last.at).max(0.0);
-            last.rate * decay(gap / self.limit.per().secs()).left
+            last.rate * decay(gap / self.limit.per().as_secs_f64()).left
         };
         cost + last.map_or(0.0, left)
     }
@@ -165,7 +165,7 @@ impl Model {
             let middle = low + (high - low) / 2;
             *if passes(middle) { &mut high } else { &mut low } = middle;
         }
-        Retry::After(Span::micros(high.unsigned_abs()))
+        Retry::After(Span::from_micros(high.unsigned_abs()))
     }
 
     /// True if there is a bound on what it admits, and that of Exim's limiter holds.

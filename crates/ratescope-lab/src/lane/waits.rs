@@ -65,6 +65,6 @@ impl Waits {
 /// The class of a wait: the whole part of log2 of its microseconds. A wait below 2 µs is in class 0, and one
 /// of more than a century in the last.
 fn class(wait: Span) -> usize {
-    let micros = (wait.secs() * 1e6) as u64;
+    let micros = (wait.as_secs_f64() * 1e6) as u64;
     (micros.max(1).ilog2() as usize).min(LENGTHS - 1)
 }

@@ -113,7 +113,7 @@ impl Pace {
         }
         // A run that has reached `end` missed nothing.
         let missed = if self.target == end { 0.0 } else { (seconds - most).max(0.0) };
-        let skipped = Span::from_secs(missed).unwrap_or(Span::ZERO);
+        let skipped = Span::try_from_secs_f64(missed).unwrap_or(Span::ZERO);
         self.gaps.push(Gap { from, to: self.target, skipped, hidden: self.hidden });
     }
 

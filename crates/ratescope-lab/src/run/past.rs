@@ -57,8 +57,8 @@ impl<E: Experiment + Clone> Past<E> {
     /// Makes [`run`](Self::run) show the time between two instants, unless it does so already in fine enough columns.
     pub fn look(&mut self, from: Time, to: Time) {
         // Also decides half as much on either side, since a user is likely to look there next.
-        let [half, twice] =
-            [0.5, 2.0].map(|part| Span::from_secs(part * to.since(from)).unwrap_or_default());
+        let [half, twice] = [0.5, 2.0]
+            .map(|part| Span::try_from_secs_f64(part * to.since(from)).unwrap_or_default());
         let grain = Grain::for_span(twice);
         if self.known[0] <= from && to <= self.known[1] && self.grain <= grain {
             return;

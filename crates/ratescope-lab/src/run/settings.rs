@@ -85,7 +85,7 @@ impl Default for RunSettings {
             auto_rate: 0.7,
             seed: 1,
             speed: 1.0,
-            window: Span::minutes(1),
+            window: Span::from_mins(1),
         }
     }
 }
@@ -94,7 +94,7 @@ impl Default for RunSettings {
 pub(crate) fn auto_rate<const MOST: u32>(text: &str) -> Result<f64, ParseError> {
     let range = 0.001..=f64::from(MOST);
     if lenient::is_rate(text) {
-        within(text, lenient::rate(text, Span::seconds(1))?.frequency(), &range)
+        within(text, lenient::rate(text, Span::from_secs(1))?.frequency(), &range)
     } else {
         decimal(text, range)
     }
@@ -111,7 +111,7 @@ pub(crate) fn speed(text: &str) -> Result<f64, ParseError> {
 }
 
 pub(crate) fn window(text: &str) -> Result<Span, ParseError> {
-    span(text, Span::seconds(10)..=Span::hours(24))
+    span(text, Span::from_secs(10)..=Span::from_hours(24))
 }
 
 pub(crate) fn switch(text: &str) -> Result<bool, ParseError> {

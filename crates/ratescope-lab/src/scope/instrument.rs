@@ -62,7 +62,7 @@ impl LastEvent {
     /// The weights of the event and of the rate before it; for the first event those of an infinite gap.
     pub fn weights(&self) -> Decay {
         let gap = self.gap.unwrap_or(f64::INFINITY);
-        decay(gap.max(1e-9) / self.limiter.limit.per().secs())
+        decay(gap.max(1e-9) / self.limiter.limit.per().as_secs_f64())
     }
 }
 
@@ -77,7 +77,7 @@ impl Experiment for Instrument {
             limiter,
             lane: None,
             increase: settings.increase,
-            per_second: limiter.limit.per().secs().recip(),
+            per_second: limiter.limit.per().as_secs_f64().recip(),
             state: None,
             smoothed: 0.0,
             since: begin,
@@ -155,7 +155,8 @@ impl Experiment for Instrument {
         let rescaled = period != self.period();
         let changed = rescaled || increase != self.increase;
         if changed {
-            let smoothed = self.smoothed_at(now) * (period.secs() / self.period().secs());
+            let smoothed =
+                self.smoothed_at(now) * (period.as_secs_f64() / self.period().as_secs_f64());
             self.smoothed = smoothed;
             self.since = now;
         }
@@ -168,7 +169,7 @@ impl Experiment for Instrument {
         }
         self.limiter = limiter;
         self.increase = increase;
-        self.per_second = period.secs().recip();
+        self.per_second = period.as_secs_f64().recip();
         if changed && self.state.is_some() {
             self.record(now, self.rate_at(now), self.smoothed, 0, 0);
         }

@@ -86,7 +86,7 @@ impl Models {
         }
         if limit != self.limit {
             let level = self.level_at(now);
-            let scale = limit.per().secs() / self.limit.per().secs();
+            let scale = limit.per().as_secs_f64() / self.limit.per().as_secs_f64();
             self.bucket = settings.leaky_bucket().map(|bucket| {
                 let mut state = bucket.initial();
                 bucket.record(&mut state, now, level.min(bucket.queue()), true);

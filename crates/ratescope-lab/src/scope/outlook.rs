@@ -79,19 +79,20 @@ impl Outlook {
     pub fn new(limiter: &Exim, per_second: f64) -> Self {
         let period = limiter.limit.per();
         let limit = limiter.limit.count();
-        let steady = per_second * period.secs();
+        let steady = per_second * period.as_secs_f64();
         let fate = match passing(limiter, steady) {
             f64::INFINITY => Fate::Passes,
             0.0 => Fate::Barred,
             events => Fate::Over(FastSender {
                 events,
-                pace: period.secs() / limit,
-                back: recovery_time(period, steady, limit).map_or(f64::INFINITY, |t| t.secs()),
+                pace: period.as_secs_f64() / limit,
+                back: recovery_time(period, steady, limit)
+                    .map_or(f64::INFINITY, |t| t.as_secs_f64()),
                 again: again(limiter, steady),
             }),
         };
         let at_once = passing(limiter, limiter.estimator().least_gap().recip());
-        Outlook { at_once, decay: period.secs(), steady, fate }
+        Outlook { at_once, decay: period.as_secs_f64(), steady, fate }
     }
 
     /// The rate `after` seconds (at least 0) after the largest burst that passes at one instant; `None` if none or all
@@ -141,7 +142,7 @@ fn passing(limiter: &Exim, steady: f64) -> f64 {
 fn again(limiter: &Exim, rate: f64) -> f64 {
     let state = Measured { rate, at: Time::ZERO };
     match limiter.retry_after(&state, Time::ZERO, 1.0) {
-        Retry::After(wait) => wait.secs(),
+        Retry::After(wait) => wait.as_secs_f64(),
         Retry::Never => f64::INFINITY,
     }
 }

@@ -17,7 +17,7 @@ use ratescope::text::ParseError;
 use ratescope::time::Span;
 
 /// The range of an interval.
-const INTERVAL: RangeInclusive<Span> = Span::micros(100_000)..=Span::hours(7 * 24);
+const INTERVAL: RangeInclusive<Span> = Span::from_micros(100_000)..=Span::from_hours(7 * 24);
 
 /// The range of a limit, in events per decay interval.
 const LIMIT: RangeInclusive<f64> = 0.0..=1e9;
@@ -59,8 +59,8 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Settings {
-            decay: Span::seconds(10),
-            increase: Span::minutes(1),
+            decay: Span::from_secs(10),
+            increase: Span::from_mins(1),
             limit: 10.0,
             mode: Mode::Strict,
             template: None,

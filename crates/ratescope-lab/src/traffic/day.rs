@@ -59,7 +59,7 @@ impl DayAndNight {
             return Err(BadNumber { what: "a day in seconds", given: 0.0, want });
         }
         // A day of less than a microsecond is as good as a day of a microsecond: the rate is the mean.
-        let day = (day.secs() * 1e6).clamp(1.0, f64::MAX);
+        let day = (day.as_secs_f64() * 1e6).clamp(1.0, f64::MAX);
         let piece = (day / PIECES_A_DAY).max(mean_gap * PIECE_GAPS).min(f64::MAX);
         Ok(DayAndNight { position, random, mean_gap, day, piece, left: 0.0, low: 0.0, top: 0.0 })
     }

@@ -26,7 +26,7 @@ pub enum Pattern {
 }
 
 /// The default length of a day.
-const DAY: Span = Span::hours(24);
+const DAY: Span = Span::from_hours(24);
 
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,7 +13,7 @@
 //! use ratescope_lab::traffic::sample::{Sample, Style};
 //!
 //! let mut log = String::from(Style::Combined.header());
-//! for entry in Sample::new(1, 1000, Span::hours(48))? {
+//! for entry in Sample::new(1, 1000, Span::from_hours(48))? {
 //!     Style::Combined.write(&entry, &mut log);
 //! }
 //! assert_eq!(log.lines().count(), 1000);
@@ -43,7 +43,7 @@ use std::collections::BinaryHeap;
 const START: i64 = 20_514 * DAY;
 
 /// The longest span of a log. The gaps between few lines are thousands of times as long, and must still be valid times.
-const LONGEST: Span = Span::hours(3650 * 24);
+const LONGEST: Span = Span::from_hours(3650 * 24);
 
 /// An entry of the log: a request, a mail or a login, depending on the style of the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -126,11 +126,11 @@ impl Sample {
     pub fn new(seed: u64, lines: u64, span: Span) -> Result<Self, BadNumber> {
         if span == Span::ZERO || span > LONGEST {
             let what = "the span of a log in seconds";
-            let given = span.secs();
+            let given = span.as_secs_f64();
             let want = "longer than zero, and at most ten years";
             return Err(BadNumber { what, given, want });
         }
-        let micros = span.secs() * 1e6;
+        let micros = span.as_secs_f64() * 1e6;
         let all = (lines as f64).max(1.0);
         let [people, office, crawlers, attack, monitor] = PARTS.map(|part| all * part);
         let days = micros / DAY as f64;
@@ -145,8 +145,8 @@ impl Sample {
         };
         // The rate of day and night is highest at 6:00, the rate of people at 15:00.
         let start = Time::from_micros(START - actors::LATER);
-        let pattern = super::Pattern::DayAndNight { day: Span::hours(24) };
-        let per_second = people / site::PER_VISIT / span.secs();
+        let pattern = super::Pattern::DayAndNight { day: Span::from_hours(24) };
+        let per_second = people / site::PER_VISIT / span.as_secs_f64();
         let visits = Traffic::new(pattern, per_second, seed, start)?;
         let random = Random::new(seed ^ 0x5eed);
         let due = BinaryHeap::new();

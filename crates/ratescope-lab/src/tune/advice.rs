@@ -171,7 +171,7 @@ fn doubts(curve: &Curve, aim: &Aim, advice: &Advice, part: Part) -> Vec<Doubt> {
         }
     }
     let log = first.until(last);
-    if log.secs() < 10.0 * curve.measure.period().secs() {
+    if log.as_secs_f64() < 10.0 * curve.measure.period().as_secs_f64() {
         doubts.push(Doubt::ShortLog(log));
     }
     let alike = |limit: f64| matches!(curve.touched(limit), 0) || curve.touched(limit) == clients;
@@ -237,6 +237,6 @@ impl fmt::Display for Doubt {
 
 /// A span for people: to a tenth of a second below a minute, and then to a second.
 fn rounded(span: Span) -> Span {
-    let in_second = if span.secs() < 60.0 { 10.0 } else { 1.0 };
-    Span::from_secs(libm::round(span.secs() * in_second) / in_second).unwrap_or(span)
+    let in_second = if span.as_secs_f64() < 60.0 { 10.0 } else { 1.0 };
+    Span::try_from_secs_f64(libm::round(span.as_secs_f64() * in_second) / in_second).unwrap_or(span)
 }

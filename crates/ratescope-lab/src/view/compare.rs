@@ -109,7 +109,8 @@ fn columns<'a>(lane: &'a Lane, layout: &Layout) -> Columns<'a> {
 /// window.
 pub fn top(lane: &Lane, right: Time, window: Span) -> f64 {
     let mut top: f64 = 0.0;
-    let columns = lane.history().columns(right.before(window), right, window.secs() / COLUMNS);
+    let columns =
+        lane.history().columns(right.before(window), right, window.as_secs_f64() / COLUMNS);
     for column in columns.iter() {
         for most in [1.25 * column.limit, 1.05 * column.high] {
             top = if most.is_finite() && most > top { most } else { top };

@@ -118,7 +118,7 @@ pub fn of(limiter: &AnyLimiter, reading: Reading) -> Option<Memory> {
             let [from, end] = counter.window(at);
             let weight = counter.fading(at);
             // The instant before a window lies in the previous window.
-            let [before, _] = counter.window(from.before(Span::micros(1)));
+            let [before, _] = counter.window(from.before(Span::from_micros(1)));
             let form = Form::Counter { before, weight, from, end };
             (form, format!("the last window counts {}", percent(weight)))
         }

@@ -68,10 +68,10 @@ pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
 pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
     let exact = scope.settings().exact;
     let instrument = scope.instrument();
-    let per_second = 1.0 / scope.settings().decay.secs();
+    let per_second = 1.0 / scope.settings().decay.as_secs_f64();
     let from = right.before(window);
     let mut seen: f64 = 0.0;
-    for column in instrument.trace().columns(from, right, window.secs() / COLUMNS) {
+    for column in instrument.trace().columns(from, right, window.as_secs_f64() / COLUMNS) {
         // From the column before the left edge, only the rate that remains at the edge counts.
         let entering = column.last() < from;
         seen = seen.max(if entering { column.end.rate_at(from) } else { column.rate.high });
@@ -79,7 +79,7 @@ pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
     let seen = if exact { seen.max(busiest(scope, from, right)) } else { seen };
     let seen = match instrument.models() {
         Some(models) => {
-            let step = window.secs() / COLUMNS;
+            let step = window.as_secs_f64() / COLUMNS;
             seen.max(models::top(models, scope.settings(), [from, right], step))
         }
         None => seen,
@@ -105,7 +105,7 @@ fn busiest(scope: &Scope, from: Time, to: Time) -> f64 {
             most = most.max(count - before);
         }
     }
-    most as f64 / period.secs()
+    most as f64 / period.as_secs_f64()
 }
 
 /// About how many columns are read to find the top: fewer than are drawn suffice.

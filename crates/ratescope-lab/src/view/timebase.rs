@@ -25,7 +25,7 @@ pub fn edges(width: f64) -> [f64; 2] {
 /// Seconds in a CSS pixel of a canvas of that width.
 pub fn seconds_per_pixel(width: f64, window: Span) -> f64 {
     let [left, right] = edges(width);
-    window.secs() / (right - left)
+    window.as_secs_f64() / (right - left)
 }
 
 /// The intended distance of grid lines, in CSS pixels.
@@ -52,7 +52,7 @@ pub(super) struct Timebase {
 impl Timebase {
     /// `window` up to the instant `to`, between the CSS pixels `left` and `right`.
     pub(super) fn new([left, right]: [f64; 2], to: Time, window: Span) -> Self {
-        let pace = (right - left) / window.secs();
+        let pace = (right - left) / window.as_secs_f64();
         Timebase { from: to.before(window), to, pace, left, right, window, own: false, runs: false }
     }
 
@@ -105,22 +105,22 @@ impl Timebase {
 
     /// The x and the label of each tick, for at most `about` intervals.
     fn ticks(&self, about: usize) -> Vec<(f64, String)> {
-        let seconds = self.to.as_secs();
+        let seconds = self.to.as_secs_f64();
         if is_date(self.to) {
             return self.hours(about);
         }
         if self.own {
-            let ticks = axis::run_ticks(seconds - self.window.secs(), seconds, about);
+            let ticks = axis::run_ticks(seconds - self.window.as_secs_f64(), seconds, about);
             let place = |tick: Tick| (self.right + (tick.value - seconds) * self.pace, tick.label);
             return ticks.into_iter().map(place).collect();
         }
-        let ticks = axis::time_ticks(self.window.secs(), about);
+        let ticks = axis::time_ticks(self.window.as_secs_f64(), about);
         ticks.into_iter().map(|tick| (self.right - tick.value * self.pace, tick.label)).collect()
     }
 
     /// The ticks on dates: at round times of a clock, in UTC. Midnight has the date in place of the time.
     fn hours(&self, about: usize) -> Vec<(f64, String)> {
-        let first = axis::time_ticks(self.window.secs(), about).into_iter().next();
+        let first = axis::time_ticks(self.window.as_secs_f64(), about).into_iter().next();
         let step = first.map_or(0, |tick| (tick.value * 1e6) as i64);
         if step <= 0 {
             return Vec::new();
@@ -157,7 +157,7 @@ impl Timebase {
                 }
             }
             (true, _) if self.runs => {
-                format!("at {}", axis::instant(libm::floor(self.to.as_secs())))
+                format!("at {}", axis::instant(libm::floor(self.to.as_secs_f64())))
             }
             (true, _) => self.when(self.to, self.to),
             (false, true) => "now".to_owned(),
@@ -170,7 +170,7 @@ impl Timebase {
         if is_date(at) {
             date(at, 1000)
         } else if self.own {
-            format!("at {}", axis::instant(at.as_secs()))
+            format!("at {}", axis::instant(at.as_secs_f64()))
         } else {
             format!("{} ago", axis::seconds(now.since(at).max(0.0)))
         }
@@ -211,7 +211,7 @@ impl Timebase {
             let x = self.x(at);
             poles.push(x);
             lines.extend(plots.iter().map(|p| (Point::new(x, p.y), Point::new(x, p.bottom()))));
-            let text = axis::instant(at.as_secs());
+            let text = axis::instant(at.as_secs_f64());
             let wide = width(&text, SMALL) + 6.0;
             places.push([x - wide / 2.0, wide]);
             tags.push((wide, text));
@@ -233,7 +233,7 @@ impl Timebase {
             } else {
                 ["while the page did not run", "not run"]
             };
-            let skipped = axis::seconds(gap.skipped.secs());
+            let skipped = axis::seconds(gap.skipped.as_secs_f64());
             let whole = if gap.skipped > Span::ZERO {
                 format!("{unseen}; stood still for {skipped}")
             } else {
@@ -315,7 +315,7 @@ fn make_room(marks: &mut Vec<Mark>, tag: Rect) {
 
 /// Tells a date of the calendar, as in recorded events. No other run gets so far: it would take 31 years.
 fn is_date(at: Time) -> bool {
-    at.as_secs() >= 1e9
+    at.as_secs_f64() >= 1e9
 }
 
 /// A date and the time of day, cut off to a multiple of `micros` microseconds.
@@ -325,6 +325,6 @@ fn date(at: Time, micros: i64) -> String {
 
 /// The time of a run, as in `at 1m5s`.
 fn clock(at: Time) -> String {
-    let seconds = libm::round(at.as_secs() * 10.0) / 10.0;
-    format!("at {}", Span::from_secs(seconds).unwrap_or_default())
+    let seconds = libm::round(at.as_secs_f64() * 10.0) / 10.0;
+    format!("at {}", Span::try_from_secs_f64(seconds).unwrap_or_default())
 }

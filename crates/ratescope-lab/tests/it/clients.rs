@@ -23,7 +23,7 @@ fn run(lanes: &str, script: &str, until: f64) -> Comparison {
 /// The times of a lane's requests, each in a column of its own.
 fn times(lane: &Lane) -> Vec<f64> {
     let columns = lane.history().columns(Time::ZERO, at(30.0), 0.0);
-    columns.iter().filter_map(|column| Some(column.judged?.0.as_secs())).collect()
+    columns.iter().filter_map(|column| Some(column.judged?.0.as_secs_f64())).collect()
 }
 
 /// One client whose first request passes and whose second is refused for a long time: the times of its tries.
@@ -111,7 +111,7 @@ fn a_client_sends_so_many_at_once_and_pauses() {
     let counts: Vec<u32> = columns.iter().map(|c| c.allowed).filter(|n| *n > 0).collect();
     assert_eq!(counts, [4, 4, 2]);
     let crowd = lane.crowd().unwrap();
-    assert_eq!(crowd.done().map(|done| done.unwrap().secs()), [3.5, 3.5]);
+    assert_eq!(crowd.done().map(|done| done.unwrap().as_secs_f64()), [3.5, 3.5]);
 }
 
 /// What waits in a queue has its answer after the wait, and the client does not send again meanwhile.
@@ -122,8 +122,8 @@ fn a_queue_is_waited_for() {
     assert_eq!((crowd.sent(), crowd.passed()), (3, 3));
     // At 0 s at once; at 0.1 s, waits 0.9 s; its answer at 1.1 s, waits until 2 s.
     assert_eq!(times(&run.lanes()[0]), [0.0, 0.1, 1.1]);
-    assert_eq!(crowd.done()[1].unwrap().secs(), 2.1);
-    assert_eq!(crowd.longest().secs(), 0.9);
+    assert_eq!(crowd.done()[1].unwrap().as_secs_f64(), 2.1);
+    assert_eq!(crowd.longest().as_secs_f64(), 0.9);
 }
 
 /// Each lane has its own clients, who begin alike; what all lanes get is counted beside.

@@ -63,7 +63,7 @@ fn reported(seconds: u32) -> Live {
     events.sort_by(|a, b| a.0.total_cmp(&b.0));
 
     let mut page = Live::default();
-    page.window = Span::minutes(10);
+    page.window = Span::from_mins(10);
     page.name(RULES.iter().map(|(name, limits, ..)| (*name, *limits)));
     let stores = RULES
         .map(|(_, limits, ..)| MemoryStore::new(limits.parse::<ratescope::Policy>().unwrap(), 100));
@@ -77,7 +77,7 @@ fn reported(seconds: u32) -> Live {
         while let Some((at, rule, sender)) = events.next_if(|(at, ..)| *at < (second + 1) as f64) {
             let sender = sender.to_string();
             let fields = &[("ip", sender.as_str()), ("user", sender.as_str())];
-            let event = Event { time: Time::from_secs(at).unwrap(), cost: 1.0, fields };
+            let event = Event { time: Time::try_from_secs_f64(at).unwrap(), cost: 1.0, fields };
             let refused = !stores[rule].check(&event).is_allowed();
             let which = match (refused, rule) {
                 (false, _) => 0,
@@ -96,7 +96,7 @@ fn reported(seconds: u32) -> Live {
 
 /// The view of a page, with the edges at which it comes to rest.
 fn view<'a>(page: &Live, right: f64, width: f64, tops: &'a mut Vec<f64>) -> Viewport<'a> {
-    let right = Time::from_secs(right).unwrap();
+    let right = Time::try_from_secs_f64(right).unwrap();
     let view = Viewport {
         size: [width, live::height(page)],
         right,
@@ -144,8 +144,9 @@ fn seconds(second: i64) -> Time {
 fn seen(page: &Live, from: i64, to: i64, shortest: f64) -> Vec<(i64, i64, f64, f64)> {
     let stretches = page.stretches(0, seconds(from), seconds(to), shortest);
     let second = |at: Time| at.as_micros() / 1_000_000;
-    let told =
-        stretches.iter().map(|it| (second(it.from), second(it.to), it.counted.secs(), it.rates[0]));
+    let told = stretches
+        .iter()
+        .map(|it| (second(it.from), second(it.to), it.counted.as_secs_f64(), it.rates[0]));
     told.collect()
 }
 
@@ -302,7 +303,7 @@ fn wrong_reports_do_no_harm() {
 /// is measured here.
 #[test]
 fn verdicts_are_those_of_the_service() {
-    let settings = Settings { limit: 5.0, decay: Span::minutes(1), ..Settings::default() };
+    let settings = Settings { limit: 5.0, decay: Span::from_mins(1), ..Settings::default() };
     let event = |n: i64, refused| Arrival { refused, ..Arrival::from((seconds(n), 1.0)) };
     // Of six at once the limiter here allows five. The service had counted two before, which nobody saw.
     let events = |refused: [Option<bool>; 6]| -> Vec<Arrival> {

@@ -81,14 +81,14 @@ fn a_policy_of_several_limits_and_a_time_before_the_lane_have_nothing_to_show() 
 
 #[test]
 fn a_window_has_the_edges_of_its_limiter() {
-    let micro = Span::micros(1);
+    let micro = Span::from_micros(1);
     for seconds in [10.0, 13.0] {
         assert_eq!(window("fixed-window 10/10s", seconds), (at(10.0), Some(at(20.0)), None));
     }
     // An event at 3 s counts until just before 13 s.
     assert_eq!(window("sliding-log 10/10s", 13.0), (at(3.0).after(micro), None, None));
     let blocks = window("sliding-window 10/10s precision 2s", 13.0);
-    assert_eq!(blocks, (at(4.0), None, Some(Span::seconds(2))));
+    assert_eq!(blocks, (at(4.0), None, Some(Span::from_secs(2))));
     assert_eq!(window("haproxy 10/10s", 13.0).0, at(3.0));
     let counter = remembered("sliding-counter 10/10s", 13.0).unwrap().form;
     let [before, from, end] = [0.0, 10.0, 20.0].map(at);
@@ -143,7 +143,7 @@ fn the_tokens_of_a_bucket_come_back() {
 const DESK: [f64; 2] = [1000.0, 420.0];
 
 fn view(scope: &Scope) -> Viewport<'static> {
-    let (right, window) = (scope.now(), Span::seconds(20));
+    let (right, window) = (scope.now(), Span::from_secs(20));
     let top = top(scope, right, window);
     Viewport { size: DESK, right, live: true, window, top, ..Viewport::default() }
 }

@@ -30,7 +30,7 @@ fn models(scope: &Scope) -> &Models {
 
 /// All four at an instant, in events of a decay interval.
 fn values(scope: &Scope, at: Time) -> [f64; 4] {
-    let (point, period) = (models(scope).at(at), scope.instrument().period().secs());
+    let (point, period) = (models(scope).at(at), scope.instrument().period().as_secs_f64());
     Model::ALL.map(|model| point.value(model) * period)
 }
 
@@ -77,7 +77,7 @@ fn the_mean_knows_no_burst_and_stands_still_when_time_runs_backwards() {
 /// The aside of the page of 2009: with 1 for the first term, the rate comes out about a half too high.
 #[test]
 fn n_settles_about_a_half_above_the_rate() {
-    let period = Span::seconds(10);
+    let period = Span::from_secs(10);
     let (exim, recent) = (DecayingRate { period }, RecentAverage::over(period).unwrap());
     near(recent.lambda(), 0.1);
     for steady in [0.5, 1.0, 2.0, 9.5, 20.0, 1000.0, 1e5] {
@@ -107,7 +107,7 @@ fn n_settles_about_a_half_above_the_rate() {
 #[test]
 fn the_bucket_is_empty_or_full() {
     for (limit, period) in [(10.0, 10.0), (2.5, 1.0), (1.0, 2.0), (0.5, 1.0), (100.0, 60.0)] {
-        let rate = Rate::new(limit, Span::from_secs(period).unwrap()).unwrap();
+        let rate = Rate::new(limit, Span::try_from_secs_f64(period).unwrap()).unwrap();
         let bucket = LeakyBucket::new(rate, limit).unwrap();
         for times in [0.01, 0.5, 0.97, 1.0, 1.03, 1.37, 2.1, 50.3, 1e5] {
             let gap = (period * 1e6 / (limit * times)).round() as i64;

@@ -17,7 +17,7 @@ use table::rows;
 const MANY: u32 = 20_000;
 
 fn exim(limit: f64, period: f64, mode: Mode) -> Exim {
-    Exim { limit: Rate::new(limit, Span::from_secs(period).unwrap()).unwrap(), mode }
+    Exim { limit: Rate::new(limit, Span::try_from_secs_f64(period).unwrap()).unwrap(), mode }
 }
 
 /// How many of the events, so many seconds apart, pass before the first is refused.
@@ -157,7 +157,7 @@ fn in_leaky_events_pass_no_faster_and_none_waits_longer() {
             if limiter.check(&mut state, now, 1.0).is_allowed() {
                 allowed.push(now);
                 let Retry::After(wait) = limiter.retry_after(&state, now, 1.0) else { panic!() };
-                longest = longest.max(wait.secs());
+                longest = longest.max(wait.as_secs_f64());
             }
         }
         assert!(longest <= over.pace + 2e-6, "{limiter}: {longest}");
@@ -174,7 +174,7 @@ fn in_leaky_events_pass_no_faster_and_none_waits_longer() {
     (0..10).for_each(|_| assert!(limiter.check(&mut state, now, 1.0).is_allowed()));
     for _ in 0..100 {
         let Retry::After(wait) = limiter.retry_after(&state, now, 1.0) else { panic!() };
-        assert!((wait.secs() - 1.0).abs() < 3e-6, "{wait}");
+        assert!((wait.as_secs_f64() - 1.0).abs() < 3e-6, "{wait}");
         now = now.after(wait);
         assert!(limiter.check(&mut state, now, 1.0).is_allowed());
     }

@@ -206,7 +206,7 @@ mod times {
     #[test]
     fn the_next_round_time_is_one_of_a_clock() {
         let ladder = "100ms 200ms 500ms 1s 2s 5s 10s 15s 20s 30s 1m 2m 5m 10m 15m 20m 30m 1h 2h 6h 12h 1d 1w 2w 5w";
-        let seconds = |text: &str| text.parse::<Span>().unwrap().secs();
+        let seconds = |text: &str| text.parse::<Span>().unwrap().as_secs_f64();
         let ladder: Vec<f64> = ladder.split(' ').map(seconds).collect();
         for pair in ladder.windows(2) {
             assert_eq!(axis::next_round_time(pair[0], 1.0), pair[1]);

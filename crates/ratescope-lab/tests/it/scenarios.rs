@@ -5,7 +5,7 @@ use ratescope_lab::compare::{Comparison, Lane, Link};
 use std::fs;
 
 fn at(seconds: f64) -> Time {
-    Time::from_secs(seconds).unwrap()
+    Time::try_from_secs_f64(seconds).unwrap()
 }
 
 /// A scenario in the list of a page.
@@ -86,7 +86,10 @@ fn all_are_on_the_page() {
         assert!((2..=8).contains(&link.settings.lanes.len()), "{title}");
         assert!(link.at > Time::ZERO && text.len() > 100, "{title}");
         // The whole scenario is on the screen, but perhaps for its first moments.
-        assert!(link.at.as_secs() <= link.settings.common.window.secs() * 1.01, "{title}");
+        assert!(
+            link.at.as_secs_f64() <= link.settings.common.window.as_secs_f64() * 1.01,
+            "{title}"
+        );
     }
 }
 
@@ -212,7 +215,7 @@ fn only_the_sliding_counter_refuses_the_steady_sender() {
     for column in columns.iter().filter(|column| column.refused > 0) {
         let (at, judged) = column.judged.unwrap();
         assert_eq!((judged.level * 100.0).round() / 100.0, 10.05);
-        assert_eq!((at.as_secs() % 20.0 * 100.0).round() / 100.0, 1.05);
+        assert_eq!((at.as_secs_f64() % 20.0 * 100.0).round() / 100.0, 1.05);
     }
 }
 
@@ -224,7 +227,7 @@ fn small_bursts_pass_or_wait_or_are_refused() {
     assert_eq!(refused(&replay), [0, 0, 0, 10, 17]);
     let columns = replay.lanes()[1].history().columns(Time::ZERO, replay.now(), 0.0);
     let waits = columns.iter().filter_map(|c| c.judged?.1.wait);
-    let longest = waits.map(|wait| wait.secs()).fold(0.0, f64::max);
+    let longest = waits.map(|wait| wait.as_secs_f64()).fold(0.0, f64::max);
     assert_eq!((longest * 10.0).round() / 10.0, 17.1);
 }
 
@@ -423,7 +426,9 @@ fn an_average_of_windows_sees_a_burst_when_its_window_has_ended() {
 fn jobs(replay: &Comparison) -> Vec<(u64, u64, Option<f64>)> {
     let crowds = replay.lanes().iter().map(|lane| lane.crowd().unwrap());
     let tenth = |seconds: f64| (seconds * 10.0).round() / 10.0;
-    crowds.map(|c| (c.sent(), c.left(), c.done()[1].map(|done| tenth(done.secs())))).collect()
+    crowds
+        .map(|c| (c.sent(), c.left(), c.done()[1].map(|done| tenth(done.as_secs_f64()))))
+        .collect()
 }
 
 #[test]
@@ -433,7 +438,7 @@ fn strict_and_at_once_never_ends() {
     assert_eq!(jobs(&replay), [(240, 29, None), (83, 0, Some(32.0))]);
     let later = again(&replay, 3600.0);
     assert_eq!(jobs(&later)[0].1, 29);
-    let load = replay.lanes()[1].crowd().unwrap().rate(ratescope::Span::seconds(10));
+    let load = replay.lanes()[1].crowd().unwrap().rate(ratescope::Span::from_secs(10));
     assert_eq!((load * 100.0).round() / 100.0, 2.68);
 }
 
@@ -496,8 +501,9 @@ fn one_client_without_manners_pays_alone_if_each_has_a_limit() {
     );
     let left: Vec<u64> = jobs(&replay).iter().map(|job| job.1).collect();
     assert_eq!(left, [0, 85, 40, 0]);
-    let done =
-        |lane: usize| replay.lanes()[lane].crowd().unwrap().done().map(|d| d.map(|d| d.secs()));
+    let done = |lane: usize| {
+        replay.lanes()[lane].crowd().unwrap().done().map(|d| d.map(|d| d.as_secs_f64()))
+    };
     let [first, last] = done(0).map(Option::unwrap);
     assert_eq!(((first * 10.0).round() / 10.0, (last * 10.0).round() / 10.0), (49.1, 103.8));
     assert_eq!(jobs(&again(&replay, 3600.0))[1].1, 85);

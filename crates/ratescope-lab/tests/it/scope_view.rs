@@ -290,7 +290,7 @@ fn the_crosshair_says_whether_a_count_is_exact() {
 fn the_picture_has_room_for_what_is_bounded() {
     let with = |more: &str| {
         let scope = run(&format!("limit=0&auto=off&at=5{more}&do=1:events*3"));
-        10.0 * top(&scope, scope.now(), Span::minutes(1))
+        10.0 * top(&scope, scope.now(), Span::from_mins(1))
     };
     let without = with("");
     assert!((without - 1.18 * 3.0).abs() < 1e-6, "{without}");
@@ -298,7 +298,7 @@ fn the_picture_has_room_for_what_is_bounded() {
     let scope = |n| format!("limit=0&pattern=steady&auto-rate=0.1&at=300&window=1h&recent={n}");
     let [off, on] = ["off", "on"].map(|n| {
         let scope = run(&scope(n));
-        10.0 * top(&scope, scope.now(), Span::hours(1)) / 1.18
+        10.0 * top(&scope, scope.now(), Span::from_hours(1)) / 1.18
     });
     assert!((off - 1.0).abs() < 1e-6 && (on - 1.582).abs() < 1e-3, "{off} and {on}");
 }
@@ -307,7 +307,7 @@ fn the_picture_has_room_for_what_is_bounded() {
 #[test]
 fn a_gap_is_shaded_where_it_was() {
     let scope = run("mode=leaky&auto-rate=2&at=80");
-    let gaps = [Gap { from: at(12.0), to: at(32.0), skipped: Span::seconds(90), hidden: true }];
+    let gaps = [Gap { from: at(12.0), to: at(32.0), skipped: Span::from_secs(90), hidden: true }];
     let view = Viewport { right: at(70.0), live: false, gaps: &gaps, ..view(&scope, DESK) };
     let marks = draw(&scope, &view);
     let [left, right] = edges(DESK[0]);
@@ -336,16 +336,16 @@ fn the_crosshair_on_a_refusal_knows_when_to_come_back() {
         let mut then = run(&link);
         let mut waits = Vec::new();
         for column in scope.instrument().trace().columns(Time::ZERO, scope.now(), 0.0) {
-            then.advance(column.first.after(Span::micros(1)), usize::MAX);
+            then.advance(column.first.after(Span::from_micros(1)), usize::MAX);
             if column.end.refused == 1 {
                 let again = then.instrument().retry_after(column.first);
                 let Retry::After(wait) = again else { panic!("{again:?}") };
-                let share = scope.now().since(column.first) / view.window.secs();
+                let share = scope.now().since(column.first) / view.window.as_secs_f64();
                 let pointer = Some([right - share * (right - left), 0.0]);
                 let said = words(&scope, &Viewport { pointer, ..view });
-                let expected = format!("allowed again in {}", seconds(wait.secs()));
+                let expected = format!("allowed again in {}", seconds(wait.as_secs_f64()));
                 assert_eq!(said.last(), Some(&expected), "{mode}: {said:?}");
-                waits.push(wait.secs());
+                waits.push(wait.as_secs_f64());
             }
         }
         assert_eq!(waits[refusal], wait, "{mode}");

@@ -6,12 +6,12 @@ use ratescope_lab::run::Named;
 use ratescope_lab::scope::{Scope, Settings};
 use ratescope_lab::trace::{COLUMNS, Column, Trace};
 
-fn run(pattern: &str, rate: &str, seconds: u32) -> Scope {
+fn run(pattern: &str, rate: &str, seconds: u64) -> Scope {
     let mut settings = Settings::default();
     settings.set("pattern", pattern).unwrap();
     settings.set("auto-rate", rate).unwrap();
     let mut scope = Scope::new(settings).unwrap();
-    scope.advance(Time::ZERO.after(Span::seconds(seconds)), usize::MAX);
+    scope.advance(Time::ZERO.after(Span::from_secs(seconds)), usize::MAX);
     scope
 }
 
@@ -69,7 +69,7 @@ proptest! {
         let mut settings = Settings::default();
         settings.set("auto", "off").unwrap();
         let mut scope = Scope::new(settings).unwrap();
-        let window = Span::seconds(10);
+        let window = Span::from_secs(10);
         let mut events = Vec::new();
         for gap in gaps {
             let now = Time::from_micros(scope.now().as_micros() + gap);

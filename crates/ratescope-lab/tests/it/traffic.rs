@@ -11,7 +11,7 @@ wasm_bindgen_test_configure!(run_in_browser);
 const PATTERNS: [&str; 4] = ["steady", "poisson", "bursts", "day-and-night 100ms"];
 
 fn secs(seconds: f64) -> Time {
-    Time::from_secs(seconds).unwrap()
+    Time::try_from_secs_f64(seconds).unwrap()
 }
 
 /// Traffic from the origin of time.
@@ -125,7 +125,7 @@ fn day_and_night_follow_the_wave() {
             if event >= secs(60.0 * days) {
                 break;
             }
-            counts[(event.as_secs() / 7.5) as usize % 8] += 1.0;
+            counts[(event.as_secs_f64() / 7.5) as usize % 8] += 1.0;
         }
         for (i, count) in counts.into_iter().enumerate() {
             let part = (i % 4) as f64 / 4.0;

@@ -94,7 +94,7 @@ async fn whoever_has_the_token_sees_what_the_layer_decides() {
     assert_eq!(said["sums"].as_array().unwrap()[1..], [2, 1, 0]);
     drop(answer);
     // The stream continues where it was cut off.
-    clock.advance(Span::seconds(10));
+    clock.advance(Span::from_secs(10));
     ask(&mut router, "/", &[("x-user", "bob")]).await;
     let last = last.unwrap();
     let known = [known[0], ("last-event-id", last.as_str())];
@@ -170,10 +170,10 @@ async fn viewers_that_read_nothing_make_room() {
     for _ in 2..VIEWERS {
         others.push(look().await);
     }
-    clock.advance(Span::seconds(59));
+    clock.advance(Span::from_secs(59));
     assert!(next(&mut reads).await.is_some());
     assert_eq!(look().await.status(), 503);
-    clock.advance(Span::seconds(1));
+    clock.advance(Span::from_secs(1));
     // All but the one that reads make room.
     for _ in 1..VIEWERS {
         let viewer = look().await;

@@ -41,7 +41,7 @@ impl Scene {
 }
 
 pub(crate) fn at(secs: f64) -> Time {
-    Time::from_secs(secs).unwrap()
+    Time::try_from_secs_f64(secs).unwrap()
 }
 
 /// The messages of an event stream by their names, and the last id.

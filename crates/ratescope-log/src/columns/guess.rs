@@ -87,7 +87,7 @@ fn is_plausible(table: &Table<'_>, instant: Instant) -> bool {
     const FIRST: f64 = 631_152_000.0;
     let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b"-+/.".contains(&b));
     let numbers = ["client_port", "timers", "connections", "queue", "status", "bytes", "s_port"];
-    instant.time.as_secs() >= FIRST
+    instant.time.as_secs_f64() >= FIRST
         && numbers.into_iter().all(|name| table.value(name).is_none_or(is_number))
         && table.value("status").is_none_or(|status| status.len() <= 3)
 }

@@ -51,7 +51,7 @@ impl fmt::Display for StepsBack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n = grouped(self.count);
         let s = plural(self.count);
-        match self.farthest.secs() {
+        match self.farthest.as_secs_f64() {
             _ if self.count == 0 => Ok(()),
             far if far > FAR => {
                 let hours = grouped((far / 3600.0) as u64);

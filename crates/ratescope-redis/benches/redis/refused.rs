@@ -46,7 +46,7 @@ impl Refused {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (port, sent) = overheard(server.port);
         let rules = || Rules::from(format!("{limit} per user").parse::<Policy>().unwrap());
-        let clock = TimeSource::Event { keep: Span::hours(2) };
+        let clock = TimeSource::Event { keep: Span::from_hours(2) };
         let deadline = Duration::from_secs(20);
         let options = Options::default().prefix(format!("{n}:")).deadline(deadline).clock(clock);
         let begin = 1_700_000_000_000_000;

@@ -47,7 +47,7 @@ fn a_limit_and_all_that_is_said_of_it() {
     assert!(format!("{:?}", refused.dynamic_metadata).contains("web:user"), "{refused:?}");
     // Another user is not affected, and refused calls were not counted.
     assert_eq!(code(&service, &request(vec![descriptor(&[("user", "bob")])])), Code::Ok);
-    clock.advance(Span::seconds(30));
+    clock.advance(Span::from_secs(30));
     assert_eq!([code(&service, &ann), code(&service, &ann)], [Code::Ok, Code::OverLimit]);
 }
 
@@ -191,7 +191,7 @@ fn a_limit_that_the_request_brings() {
     assert_eq!(code(&service, &of("bob", 3, None)), Code::Ok);
     let none = ask(&service, &of("eve", 0, None)).unwrap();
     assert_eq!(none.overall_code(), Code::OverLimit);
-    clock.advance(Span::seconds(1));
+    clock.advance(Span::from_secs(1));
     assert_eq!(code(&service, &of("ann", 3, None)), Code::Ok);
     let longer = ask(&service, &of("ann", 1, Some(90))).unwrap();
     let limit = longer.statuses[0].current_limit.as_ref().unwrap();
@@ -230,7 +230,7 @@ fn hits_are_given_back() {
     assert_eq!(left(vec![of(&login, 2, true)]), (Code::Ok, vec![2]));
     // After giving back more than was counted, no more is left than for a new key, now and later.
     assert_eq!(left(vec![of(&user, 1000, true), of(&login, 7, true)]), (Code::Ok, vec![2, 3]));
-    clock.advance(Span::hours(1));
+    clock.advance(Span::from_hours(1));
     assert_eq!(left(vec![of(&user, 9, true), of(&login, 9, true)]), (Code::Ok, vec![2, 3]));
     assert_eq!(left(vec![of(&user, 3, false)]), (Code::OverLimit, vec![2]));
     // Giving back 0 hits only looks, too; and a key that is not known has nothing to give back.
@@ -270,7 +270,7 @@ fn hits_that_are_held_open_are_no_credit() {
             while let Some(answer) = pass() {
                 open.push(counted_at(&answer));
             }
-            clock.advance(Span::micros(500_000));
+            clock.advance(Span::from_micros(500_000));
         }
         assert!(open.len() > 500, "{limiter}: {}", open.len());
         let mut passed = 0;
@@ -294,7 +294,7 @@ fn hits_are_given_back_by_the_time_of_the_answer() {
     );
     let user = || descriptor(&[("user", "ann")]);
     let first = ask(&service, &request(vec![user()])).unwrap();
-    clock.advance(Span::minutes(10));
+    clock.advance(Span::from_mins(10));
     assert_eq!(code(&service, &request(vec![user()])), Code::Ok);
     let left = |descriptor: RateLimitDescriptor| {
         ask(&service, &request(vec![descriptor])).unwrap().statuses[0].limit_remaining
@@ -305,9 +305,9 @@ fn hits_are_given_back_by_the_time_of_the_answer() {
     // What a bucket has drained since is gone: ten in ten minutes.
     let ip = RateLimitDescriptor { hits_addend: Some(30), ..descriptor(&[("ip", "a")]) };
     let counted = counted_at(&ask(&service, &request(vec![ip])).unwrap());
-    clock.advance(Span::minutes(10));
+    clock.advance(Span::from_mins(10));
     assert_eq!(left(back(&[("ip", "a")], 30, &counted)), 60);
-    clock.advance(Span::minutes(10));
+    clock.advance(Span::from_mins(10));
     // Looks and refusals count nothing, and so tell no time.
     let look = RateLimitDescriptor { hits_addend: Some(0), ..user() };
     let much = RateLimitDescriptor { hits_addend: Some(9), ..user() };
@@ -356,7 +356,7 @@ fn limiters_that_cannot_give_back_refuse_it() {
         let user = || descriptor(&[("user", "ann")]);
         let ip = || descriptor(&[("ip", "a")]);
         let counted = counted_at(&ask(&service, &request(vec![user(), ip()])).unwrap());
-        clock.advance(Span::seconds(1));
+        clock.advance(Span::from_secs(1));
         let answer = ask(&service, &request(vec![user(), back(&[("ip", "a")], 1, &counted)]));
         match answer {
             Ok(answer) => assert!(can && answer.overall_code() == Code::Ok, "{limit}"),

@@ -76,9 +76,9 @@ fn one_key_with_its_level_and_when_it_is_free() {
         let KeyState { now, next } = look(key(None, &[("user", "ann")])).unwrap();
         let one = now.outcomes().next().unwrap();
         assert_eq!((one.outcome.level, one.outcome.limit, next.is_allowed()), (2.0, 2.0, false));
-        assert_eq!(one.quota().unwrap().reset, Span::minutes(1));
+        assert_eq!(one.quota().unwrap().reset, Span::from_mins(1));
     }
-    clock.advance(Span::seconds(30));
+    clock.advance(Span::from_secs(30));
     assert!(look(key(None, &[("user", "ann")])).unwrap().next.is_allowed());
     // With the name of its rule, a key needs no field that the rule fixes; paths are read as those of requests.
     send(&service, &[("path", "/login"), ("ip", "192.0.2.7")], 3);
@@ -126,7 +126,7 @@ fn a_key_that_is_reset_begins_anew() {
 }
 
 fn except(service: &Service<FakeClock>, key: &KeyOf<'_>, text: &str) -> Result<String, NoKey> {
-    let until = service.clock().now().after(Span::hours(1));
+    let until = service.clock().now().after(Span::from_hours(1));
     let made = service.except_key(key, text, until, "the support").now_or_never().unwrap();
     made.map(|one| format!("{} {} {}", one.limit, one.subject, one.limiter))
 }
@@ -160,7 +160,7 @@ fn a_key_has_another_limit_for_a_while() {
     let ended = service.end_exceptions(&ip);
     assert_eq!(ended.now_or_never().unwrap().unwrap().len(), 1);
     assert_eq!(send(&service, &login, 1), Code::Ok);
-    clock.advance(Span::hours(1));
+    clock.advance(Span::from_hours(1));
     assert_eq!(listed(&service), [""; 0]);
     assert_eq!(send(&service, &[("user", "ann")], 3), Code::OverLimit);
     let over = service.refresh_exceptions().now_or_never().unwrap();

@@ -47,10 +47,10 @@ fn a_load_is_believed_for_thirty_seconds() {
     service.set_load(load(70.0));
     assert_eq!(passed(&service, "high", None), 2);
     service.set_load(load(1.0));
-    service.clock().advance(Span::seconds(30));
+    service.clock().advance(Span::from_secs(30));
     service.forget_load();
     assert_eq!(service.load(), load(1.0));
-    service.clock().advance(Span::seconds(1));
+    service.clock().advance(Span::from_secs(1));
     service.forget_load();
     assert_eq!(service.load(), None);
     assert_eq!(passed(&service, "forgotten", None), 2);

@@ -48,14 +48,14 @@ fn exceptions_go_on() {
     let before = service(States::in_memory(100));
     let key =
         KeyOf { domain: Some("my shop"), rule: None, fields: vec![("user".into(), "ann".into())] };
-    let until = before.clock().now().after(Span::hours(1));
+    let until = before.clock().now().after(Span::from_hours(1));
     before.except_key(&key, "4/1h", until, "").now_or_never().unwrap().unwrap();
     let mut saved = Vec::new();
     before.save(&mut saved).unwrap();
     let after = service(States::saved(100, &saved).unwrap());
     let codes = [(); 5].map(|()| code(&after, "my shop", "ann"));
     assert_eq!(codes, [Code::Ok, Code::Ok, Code::Ok, Code::Ok, Code::OverLimit]);
-    after.clock().advance(Span::hours(1));
+    after.clock().advance(Span::from_hours(1));
     let codes = [(); 3].map(|()| code(&after, "my shop", "ann"));
     assert_eq!(codes, [Code::Ok, Code::Ok, Code::OverLimit]);
 }

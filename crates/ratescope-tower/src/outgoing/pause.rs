@@ -35,7 +35,7 @@ fn seconds(text: &str) -> Option<Span> {
         return None;
     }
     // Cut to 30,000 years: a larger number may not fit into a span.
-    Span::from_secs(text.parse::<f64>().ok()?.ceil().min(1e12)).ok()
+    Span::try_from_secs_f64(text.parse::<f64>().ok()?.ceil().min(1e12)).ok()
 }
 
 /// The limiter of pauses, which lets nothing pass until the pause is over. The state is its beginning and its end; the
@@ -53,12 +53,12 @@ impl Limiter for Pause {
 
     fn peek(&self, pause: &[Time; 2], now: Time, _cost: f64) -> Outcome {
         let left = self.reset_after(pause, now);
-        Outcome::new(left == Span::ZERO, left.secs(), 0.0)
+        Outcome::new(left == Span::ZERO, left.as_secs_f64(), 0.0)
     }
 
     /// A shorter pause does not end a longer one.
     fn record(&self, pause: &mut [Time; 2], now: Time, seconds: f64, _allowed: bool) {
-        let asked = Span::from_secs(seconds).unwrap_or(Span::ZERO);
+        let asked = Span::try_from_secs_f64(seconds).unwrap_or(Span::ZERO);
         *pause = if asked > self.reset_after(pause, now) {
             [now, now.after(asked)]
         } else {

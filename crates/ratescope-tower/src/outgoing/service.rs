@@ -160,7 +160,7 @@ impl<C: Clock> Pace<C> {
     pub(super) fn heed(&self, call: &Called, status: StatusCode, headers: &HeaderMap) {
         let now = self.clock.now();
         if let Some(pause) = pause::asked_for(status, headers, now) {
-            let seconds = pause.min(self.longest_pause).secs();
+            let seconds = pause.min(self.longest_pause).as_secs_f64();
             // A pause is neither negative nor NaN, so it is counted.
             let _ = self.limits.pauses.charge(&call.host, now, seconds);
         }

@@ -82,19 +82,19 @@ impl DecayingRate {
     #[inline(always)]
     pub(crate) fn gap(&self, last: Time, now: Time) -> f64 {
         let gap = now.since(last);
-        if gap > 0.0 { gap / self.period.secs() } else { self.least_gap() }
+        if gap > 0.0 { gap / self.period.as_secs_f64() } else { self.least_gap() }
     }
 
     /// The gap assumed between two events at the same instant, in periods.
     #[inline(always)]
     pub fn least_gap(&self) -> f64 {
-        larger(LEAST_X, SHORTEST_GAP / self.period.secs())
+        larger(LEAST_X, SHORTEST_GAP / self.period.as_secs_f64())
     }
 
     /// The rate at `now`, at or after the last event, if nothing has arrived since.
     #[inline]
     pub fn rate_at(&self, last: Measured, now: Time) -> f64 {
-        last.rate * decay(now.since(last.at).max(0.0) / self.period.secs()).left
+        last.rate * decay(now.since(last.at).max(0.0) / self.period.as_secs_f64()).left
     }
 
     /// The largest cost, 0 or more, with which an event at `now` would read at most `target`.
@@ -149,7 +149,7 @@ impl DecayingRate {
 
     /// The measurement in events per `period`: the rate in events per second stays the same.
     pub fn rescale(&self, last: Measured, period: Span) -> Measured {
-        let ratio = (period.secs() / self.period.secs()).min(f64::MAX);
+        let ratio = (period.as_secs_f64() / self.period.as_secs_f64()).min(f64::MAX);
         Measured { rate: (last.rate * ratio).min(f64::MAX), at: last.at }
     }
 }
@@ -191,7 +191,7 @@ pub fn events_between(from: f64, to: f64, steady: f64) -> f64 {
 /// never reaches, or when the time is more than a span can hold.
 pub fn recovery_time(period: Span, from: f64, to: f64) -> Option<Span> {
     let periods = if from <= to { 0.0 } else { ln_ratio(from, to) };
-    Span::from_secs(period.secs() * periods).ok()
+    Span::try_from_secs_f64(period.as_secs_f64() * periods).ok()
 }
 
 /// ln(a/b), also when the quotient overflows.
@@ -207,7 +207,7 @@ mod tests {
     /// With and without the exponential, at and around the rate from which on it is computed.
     #[test]
     fn a_long_silence_is_what_the_formula_says() {
-        let exim = DecayingRate { period: Span::seconds(1) };
+        let exim = DecayingRate { period: Span::from_secs(1) };
         let at = Time::from_micros(0);
         for micros in (2_000_000..60_000_000).step_by(77_777) {
             let now = Time::from_micros(micros);

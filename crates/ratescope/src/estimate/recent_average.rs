@@ -79,13 +79,13 @@ impl RecentAverage {
     /// # Errors
     /// When the period is more than a span can hold.
     pub fn over(period: Span) -> Result<Self, BadNumber> {
-        let half_life = Span::from_secs(period.secs() * core::f64::consts::LN_2)?;
+        let half_life = Span::try_from_secs_f64(period.as_secs_f64() * core::f64::consts::LN_2)?;
         Ok(RecentAverage { half_life })
     }
 
     /// λ, the inverse of the time constant, per second.
     pub fn lambda(&self) -> f64 {
-        core::f64::consts::LN_2 / self.half_life.secs()
+        core::f64::consts::LN_2 / self.half_life.as_secs_f64()
     }
 
     /// Events per second at `now`, as estimated from the events before.

@@ -53,7 +53,7 @@ impl Smoothed {
     /// nothing has arrived since. All rates are in the same unit. A negative `elapsed` counts as 0.
     #[inline]
     pub fn after(&self, smoothed: f64, rate: f64, elapsed: f64) -> f64 {
-        let decayed = decay(larger(0.0, elapsed / self.decay.secs()));
+        let decayed = decay(larger(0.0, elapsed / self.decay.as_secs_f64()));
         self.after_decay(smoothed, rate, elapsed, decayed)
     }
 
@@ -69,7 +69,7 @@ impl Smoothed {
         if elapsed <= 0.0 {
             return smoothed;
         }
-        let (p, q) = (self.decay.secs(), self.increase.secs());
+        let (p, q) = (self.decay.as_secs_f64(), self.increase.as_secs_f64());
         let (in_decays, in_increases) = (elapsed / p, elapsed / q);
         let forgotten = decay(in_increases);
         let lifted = if p >= 2.0 * q || q >= 2.0 * p {
@@ -100,8 +100,8 @@ impl Smoothed {
             return 0.0;
         }
         let below = 1.0 - smoothed / rate;
-        let z = (self.decay.secs() / self.increase.secs() - 1.0) * below;
+        let z = (self.decay.as_secs_f64() / self.increase.as_secs_f64() - 1.0) * below;
         let bend = if z.abs() < 1e-9 { 1.0 } else { libm::log1p(z) / z };
-        self.decay.secs() * below * bend
+        self.decay.as_secs_f64() * below * bend
     }
 }

@@ -35,8 +35,8 @@
 //! use ratescope::estimate::windowed_average::{Counted, WindowedAverage};
 //! use ratescope::{Span, Time};
 //!
-//! let average = WindowedAverage { period: Span::seconds(10), weight: 0.5 };
-//! let at = |seconds| Time::ZERO.after(Span::seconds(seconds));
+//! let average = WindowedAverage { period: Span::from_secs(10), weight: 0.5 };
+//! let at = |seconds| Time::ZERO.after(Span::from_secs(seconds));
 //! // A thousand events in the first second of a window.
 //! let burst = (0..1000).fold(Counted::default(), |counted, _| average.add(counted, at(1), 1.0));
 //! assert_eq!([1, 9, 10, 20, 30].map(|s| average.estimate(burst, at(s))), [0.0, 0.0, 500.0, 250.0, 125.0]);

@@ -83,12 +83,12 @@ pub(super) const FINDS_ITS_LIMIT: NotRelaxed =
 /// use ratescope::limit::exim::Mode;
 /// use ratescope::{Limiter, Span, Time};
 ///
-/// let limiter = Adaptive::new(3.0, Span::minutes(1), Span::hours(1), 10.0, Mode::Leaky)?;
+/// let limiter = Adaptive::new(3.0, Span::from_mins(1), Span::from_hours(1), 10.0, Mode::Leaky)?;
 /// let mut state = limiter.initial();
-/// let mut day = (0..24 * 60 * 6).map(|i| Time::ZERO.after(Span::seconds(10 * i)));
+/// let mut day = (0..24 * 60 * 6).map(|i| Time::ZERO.after(Span::from_secs(10 * i)));
 /// // For a day an event each 10 s: six a minute, which decay between the events to 5.5 on average.
 /// assert!(day.all(|now| limiter.check(&mut state, now, 1.0).is_allowed()));
-/// let limit = limiter.peek(&state, Time::ZERO.after(Span::hours(24)), 0.0).limit;
+/// let limit = limiter.peek(&state, Time::ZERO.after(Span::from_hours(24)), 0.0).limit;
 /// assert_eq!(limit.round(), 17.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -132,10 +132,14 @@ impl Adaptive {
             return wrong("the factor", factor, "above 1, up to 1e12");
         }
         if decay < SHORTEST {
-            return wrong("the decay in seconds", decay.secs(), "at least a microsecond");
+            return wrong("the decay in seconds", decay.as_secs_f64(), "at least a microsecond");
         }
-        if increase.secs() < 2.0 * decay.secs() {
-            return wrong("the increase in seconds", increase.secs(), "at least twice the decay");
+        if increase.as_secs_f64() < 2.0 * decay.as_secs_f64() {
+            return wrong(
+                "the increase in seconds",
+                increase.as_secs_f64(),
+                "at least twice the decay",
+            );
         }
         limit("the floor", floor, false)?;
         Ok(Adaptive { factor, smoothed: Smoothed { decay, increase }, floor, mode })
@@ -215,7 +219,7 @@ impl Adaptive {
     /// The instant at which the rate has decayed so far that an event of cost `cost` reads `target`.
     pub(super) fn decayed(&self, state: &Habit, cost: f64, target: f64) -> Time {
         let periods = DecayingRate::periods_until(state.rate, cost, target);
-        later(state.at, periods * self.smoothed.decay.secs())
+        later(state.at, periods * self.smoothed.decay.as_secs_f64())
     }
 
     /// The instant at which the habit is highest, if nothing more is counted.
@@ -226,7 +230,7 @@ impl Adaptive {
 
 /// The instant `seconds` after `at`; `at` itself if they are negative or not finite.
 pub(super) fn later(at: Time, seconds: f64) -> Time {
-    at.after(Span::from_secs(seconds).unwrap_or(Span::ZERO))
+    at.after(Span::try_from_secs_f64(seconds).unwrap_or(Span::ZERO))
 }
 
 impl Limiter for Adaptive {
@@ -302,7 +306,7 @@ impl Limiter for Adaptive {
             return now.until(alone);
         }
         // By its formula, B is at most (B + a) e^(-t/q) after a time t, with a = p/(q - p) of the rate that it follows.
-        let (p, q) = (self.smoothed.decay.secs(), self.smoothed.increase.secs());
+        let (p, q) = (self.smoothed.decay.as_secs_f64(), self.smoothed.increase.as_secs_f64());
         let most = state.smoothed + self.capped_rate(state) * p / (q - p);
         let sunk = later(state.at, q * libm::log(self.limit(most) / self.floor));
         let from = alone.max(peak);
@@ -371,8 +375,8 @@ impl Algorithm for Adaptive {
     }
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
-        let decay = self.smoothed.decay.secs();
-        let increase = self.smoothed.increase.secs();
+        let decay = self.smoothed.decay.as_secs_f64();
+        let increase = self.smoothed.increase.as_secs_f64();
         let numbers = [self.factor, decay, increase, self.floor, self.mode.number()];
         Ok(Some(InF64::new(Lua { name: "adaptive", counts: false }, numbers)))
     }

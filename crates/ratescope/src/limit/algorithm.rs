@@ -92,7 +92,7 @@ pub(super) use kept;
 
 /// The size of a bucket per the time to fill it at `rate`; `None` if there is no such rate.
 pub(super) fn fill(size: f64, rate: Rate) -> Option<Rate> {
-    let time = Span::from_secs(size / rate.frequency()).ok()?;
+    let time = Span::try_from_secs_f64(size / rate.frequency()).ok()?;
     Rate::new(size, time).ok()
 }
 

@@ -10,8 +10,8 @@
 //! let now = Time::ZERO; // of the machine's own timer
 //! assert!(ALARMS.check(now).is_ok() && ALARMS.check(now).is_ok());
 //! let retry = ALARMS.check(now).unwrap_err();
-//! assert_eq!(retry.wait(), Some(Span::seconds(30)));
-//! assert!(ALARMS.check(now.after(Span::seconds(30))).is_ok());
+//! assert_eq!(retry.wait(), Some(Span::from_secs(30)));
+//! assert!(ALARMS.check(now.after(Span::from_secs(30))).is_ok());
 //! ```
 //!
 //! The word is the *theoretical arrival time* of [`gcra`](super::gcra), in nanoseconds. The interval between two events is
@@ -88,7 +88,7 @@ impl AtomicGcra {
             Err(due) => {
                 let next = due.saturating_add(cost);
                 let wait = next.saturating_sub(most).div_ceil(1000);
-                Err(Retry::After(Span::micros(wait)))
+                Err(Retry::After(Span::from_micros(wait)))
             }
         }
     }

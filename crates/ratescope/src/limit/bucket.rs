@@ -155,7 +155,7 @@ impl Bucket {
     pub(super) fn draining(self, per_micro: u64, per_millionth: u64) -> Result<Self, BadNumber> {
         let [per_micro, per_millionth] = [per_micro, per_millionth].map(|parts| parts.max(1));
         Ok(Bucket {
-            rate: Rate::new(events(per_micro), Span::micros(per_millionth))?,
+            rate: Rate::new(events(per_micro), Span::from_micros(per_millionth))?,
             size: self.size,
             per_micro,
             per_millionth,
@@ -171,7 +171,7 @@ impl Bucket {
         }
         // In millionths and in microseconds both are a million times as large, which cancels.
         let count = rate.count() as u64;
-        let seconds = rate.per().secs() as u64;
+        let seconds = rate.per().as_secs_f64() as u64;
         let divisor = gcd(count, seconds);
         let per_micro = count / divisor;
         let per_millionth = seconds / divisor;
@@ -239,7 +239,7 @@ impl Bucket {
 
     /// How long `parts` take to drain, in whole microseconds, rounded up.
     fn time(&self, parts: u128) -> Span {
-        Span::micros(match u64::try_from(parts) {
+        Span::from_micros(match u64::try_from(parts) {
             Ok(parts) => parts.div_ceil(self.per_micro),
             // This division is a call into the compiler's runtime.
             Err(_) => {
@@ -425,8 +425,8 @@ mod tests {
 
     #[test]
     fn the_largest_numbers_fit() {
-        let rate = Rate::new(1e12, Span::from_secs(9.2e12).unwrap()).unwrap();
-        for rate in [rate, Rate::new(999_999_999_999.999_9, Span::micros(7)).unwrap()] {
+        let rate = Rate::new(1e12, Span::try_from_secs_f64(9.2e12).unwrap()).unwrap();
+        for rate in [rate, Rate::new(999_999_999_999.999_9, Span::from_micros(7)).unwrap()] {
             let bucket = Bucket::new(rate, "the burst", 1e12).unwrap();
             let ends = [Time::from_micros(i64::MIN), Time::ZERO, Time::from_micros(i64::MAX)];
             for (at, now) in ends.iter().flat_map(|at| ends.map(|now| (*at, now))) {

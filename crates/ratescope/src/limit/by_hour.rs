@@ -97,11 +97,11 @@ use crate::time::{Span, Time};
 /// let limiter: AnyLimiter = "adaptive x3 decay 10m floor 10 by hour".parse()?;
 /// let mut state = limiter.initial();
 /// // For thirty days two events a minute, from 9 to 17 o'clock.
-/// let by_day = |minute: &u32| (9 * 60..17 * 60).contains(&(minute % (24 * 60)));
+/// let by_day = |minute: &u64| (9 * 60..17 * 60).contains(&(minute % (24 * 60)));
 /// for minute in (0..30 * 24 * 60).filter(by_day) {
-///     limiter.check(&mut state, Time::ZERO.after(Span::minutes(minute)), 2.0);
+///     limiter.check(&mut state, Time::ZERO.after(Span::from_mins(minute)), 2.0);
 /// }
-/// let limit = |hour: u32| limiter.peek(&state, Time::ZERO.after(Span::hours(30 * 24 + hour)), 0.0).limit;
+/// let limit = |hour: u64| limiter.peek(&state, Time::ZERO.after(Span::from_hours(30 * 24 + hour)), 0.0).limit;
 /// // At night the floor; at 13 o'clock three times what is usual then, which is just below 20 in ten minutes.
 /// assert_eq!([3, 13].map(limit).map(f64::round), [10.0, 56.0]);
 /// # Ok::<(), ratescope::ParseError>(())
@@ -131,19 +131,23 @@ impl ByHour {
     ) -> Result<Self, BadNumber> {
         if decay > day.hour() {
             let want = "at most an hour of the day";
-            return Err(BadNumber { what: "the decay in seconds", given: decay.secs(), want });
+            return Err(BadNumber {
+                what: "the decay in seconds",
+                given: decay.as_secs_f64(),
+                want,
+            });
         }
-        if increase.secs() < 2.0 * day.length().secs() {
+        if increase.as_secs_f64() < 2.0 * day.length().as_secs_f64() {
             return Err(BadNumber {
                 what: "the increase in seconds",
-                given: increase.secs(),
+                given: increase.as_secs_f64(),
                 want: "at least two days, by hour",
             });
         }
         // A 24th of at least two days is at least two hours, twice the decay. The hour is rounded
         // up, so `max` is needed.
-        let share = (increase.secs() / HOURS as f64).max(2.0 * decay.secs());
-        let hourly = Adaptive::new(factor, decay, Span::from_secs(share)?, floor, mode)?;
+        let share = (increase.as_secs_f64() / HOURS as f64).max(2.0 * decay.as_secs_f64());
+        let hourly = Adaptive::new(factor, decay, Span::try_from_secs_f64(share)?, floor, mode)?;
         Ok(ByHour { hourly, increase, day })
     }
 
@@ -178,7 +182,7 @@ impl ByHour {
         if now > faded {
             habits.current.rate = 0.0;
             let (days, after) = self.day.whole(faded, now);
-            let increases = days * self.day.hour().secs() / self.increase_in_hour();
+            let increases = days * self.day.hour().as_secs_f64() / self.increase_in_hour();
             habits.fade(libm::exp(-increases));
             habits.current.at = after;
             self.pass(&mut habits, now);
@@ -192,7 +196,7 @@ impl ByHour {
     }
 
     fn increase_in_hour(&self) -> f64 {
-        self.hourly.smoothing().increase.secs()
+        self.hourly.smoothing().increase.as_secs_f64()
     }
 
     /// The end of the hour that contains the instant a day after the last event.
@@ -305,7 +309,7 @@ impl Limiter for ByHour {
         while from <= settled.max(now) {
             let end = self.day.around(from).end;
             let highest = self.hourly.peak(&self.at(state, from).current);
-            let last = reached.max(highest).min(end.before(Span::micros(1))).max(from);
+            let last = reached.max(highest).min(end.before(Span::from_micros(1))).max(from);
             if passes(last) {
                 return Retry::After(now.until(from.after(wait_until(last, from, &passes))));
             }
@@ -339,7 +343,7 @@ impl Limiter for ByHour {
         let from = alone.max(self.faded(state));
         let most = self.hourly.limit(self.at(state, from).highest());
         let increases = libm::log(most / self.hourly.floor());
-        let sunk = later(from, increases * self.increase.secs());
+        let sunk = later(from, increases * self.increase.as_secs_f64());
         let passes = |at| at_floor(self.at(state, at).highest());
         now.until(from.after(wait_until(sunk, from, &passes)))
     }

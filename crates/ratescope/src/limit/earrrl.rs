@@ -59,10 +59,10 @@ const FORGOTTEN: f64 = 1e-6;
 /// use ratescope::limit::earrrl::Earrrl;
 /// use ratescope::{Limiter, Rate, Span, Time};
 ///
-/// let limiter = Earrrl::new(Rate::per_minute(3), Span::minutes(1))?;
+/// let limiter = Earrrl::new(Rate::per_minute(3), Span::from_mins(1))?;
 /// let mut state = limiter.initial();
 /// let passed = [50, 50, 50, 60, 60, 60, 70, 80, 90, 100, 110].map(|second| {
-///     let now = Time::ZERO.after(Span::seconds(second));
+///     let now = Time::ZERO.after(Span::from_secs(second));
 ///     if limiter.check(&mut state, now, 1.0).is_allowed() { '1' } else { '0' }
 /// });
 /// // 3/ln 2 = 4.3 events at once are an average of three a minute, and the fifth still finds less.
@@ -88,7 +88,7 @@ impl Earrrl {
         if half_life < SHORTEST {
             return Err(BadNumber {
                 what: "the half-life in seconds",
-                given: half_life.secs(),
+                given: half_life.as_secs_f64(),
                 want: "at least a microsecond",
             });
         }
@@ -113,7 +113,7 @@ impl Earrrl {
 
     /// Events in a period of the limit, at the instant of the impulse.
     fn reading(&self, impulse: Impulse) -> f64 {
-        self.lambda * impulse.size * self.limit.per().secs()
+        self.lambda * impulse.size * self.limit.per().as_secs_f64()
     }
 
     fn outcome(&self, level: f64, cost: f64) -> Outcome {
@@ -134,7 +134,7 @@ impl Earrrl {
     /// most 1.
     fn decayed(&self, state: Impulse, times: f64) -> Time {
         let seconds = libm::log(times).max(0.0) / self.lambda;
-        state.at.after(Span::from_secs(seconds).unwrap_or(Span::ZERO))
+        state.at.after(Span::try_from_secs_f64(seconds).unwrap_or(Span::ZERO))
     }
 }
 
@@ -181,7 +181,7 @@ impl Limiter for Earrrl {
     /// The cost that brings the estimate up to the limit. An event that costs more still passes.
     fn remaining(&self, state: &Impulse, now: Time) -> f64 {
         let room = self.limit.count() - self.level(*state, now);
-        (room / self.limit.per().secs() / self.lambda).max(0.0)
+        (room / self.limit.per().as_secs_f64() / self.lambda).max(0.0)
     }
 
     /// Until a millionth of an event is left, or the impulse at the limit if that is smaller. The
@@ -192,7 +192,7 @@ impl Limiter for Earrrl {
 
     /// The bound that is derived above.
     fn max_admitted(&self, window: Span, cost: f64) -> f64 {
-        (self.brim() + cost) * (1.0 + self.lambda * window.secs())
+        (self.brim() + cost) * (1.0 + self.lambda * window.as_secs_f64())
     }
 }
 
@@ -233,7 +233,7 @@ impl Algorithm for Earrrl {
     kept! { "earrrl" ["half-life"] Impulse { size: rate "the impulse", at: time "the time", } }
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
-        let numbers = [self.lambda, self.limit.per().secs(), self.limit.count()];
+        let numbers = [self.lambda, self.limit.per().as_secs_f64(), self.limit.count()];
         Ok(Some(InF64::new(Lua { name: "earrrl", counts: false }, numbers)))
     }
 }

@@ -277,7 +277,7 @@ impl Algorithm for Envoy {
     }
 
     fn shape(&self) -> Shape {
-        let token = Span::from_secs(self.rate.recip()).unwrap_or(Span::ZERO);
+        let token = Span::try_from_secs_f64(self.rate.recip()).unwrap_or(Span::ZERO);
         Shape::new(Self::KIND, [token])
     }
 

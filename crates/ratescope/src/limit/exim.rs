@@ -94,7 +94,7 @@ impl Mode {
     /// True if an event at `now` that is not counted sets a state of `at` back: a leaky limiter would otherwise refuse
     /// until the clock has caught up.
     pub(super) fn follows_back(self, at: Time, now: Time, period: Span) -> bool {
-        self == Mode::Leaky && at.since(now) > period.secs()
+        self == Mode::Leaky && at.since(now) > period.as_secs_f64()
     }
 
     /// Reads the mode, or takes the default.
@@ -163,7 +163,7 @@ impl fmt::Display for Mode {
 /// let limiter = Exim { limit: Rate::per_minute(3), mode: Mode::Strict };
 /// let mut state = limiter.initial();
 /// let passed = [50, 50, 50, 60, 60, 60, 70, 80, 90, 100, 110].map(|second| {
-///     let now = Time::ZERO.after(Span::seconds(second));
+///     let now = Time::ZERO.after(Span::from_secs(second));
 ///     if limiter.check(&mut state, now, 1.0).is_allowed() { '1' } else { '0' }
 /// });
 /// // Refused events count, too, so this sender is refused as long as it goes on.
@@ -221,7 +221,8 @@ impl Exim {
     }
 
     fn periods(&self, n: f64) -> Span {
-        Span::from_secs((n * self.limit.per().secs()).min(f64::MAX)).unwrap_or(Span::ZERO)
+        Span::try_from_secs_f64((n * self.limit.per().as_secs_f64()).min(f64::MAX))
+            .unwrap_or(Span::ZERO)
     }
 }
 
@@ -304,7 +305,7 @@ impl Limiter for Exim {
             return f64::INFINITY;
         }
         let unseen = limit + cost.min(limit) / 2.0;
-        let periods = window.secs() / self.limit.per().secs();
+        let periods = window.as_secs_f64() / self.limit.per().as_secs_f64();
         let seen = 1.0 - unseen * self.estimator().least_gap() / cost;
         if seen > 0.0 { (limit + unseen * periods) / seen } else { f64::INFINITY }
     }
@@ -339,7 +340,7 @@ impl Algorithm for Exim {
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         let numbers = [
-            self.limit.per().secs(),
+            self.limit.per().as_secs_f64(),
             self.limit.count(),
             self.mode.number(),
             self.estimator().least_gap(),

@@ -60,7 +60,7 @@ use core::fmt;
 const LONGEST: u64 = 100 * 365 * 86_400;
 
 /// The default length of a ban, as in fail2ban: ten minutes.
-pub const BAN: Span = Span::minutes(10);
+pub const BAN: Span = Span::from_mins(10);
 
 /// A jail of fail2ban: the failure that reaches `maxretry` within `findtime` bans its sender for `bantime`.
 ///
@@ -72,10 +72,10 @@ pub const BAN: Span = Span::minutes(10);
 /// use ratescope::limit::fail2ban::Fail2ban;
 /// use ratescope::{Limiter, Rate, Span, Time};
 ///
-/// let jail = Fail2ban::new(Rate::new(3.0, Span::minutes(10))?, Span::hours(1))?;
+/// let jail = Fail2ban::new(Rate::new(3.0, Span::from_mins(10))?, Span::from_hours(1))?;
 /// let mut state = jail.initial();
 /// let passed = [0, 1, 2, 3].map(|second| {
-///     jail.check(&mut state, Time::ZERO.after(Span::seconds(second)), 1.0).is_allowed()
+///     jail.check(&mut state, Time::ZERO.after(Span::from_secs(second)), 1.0).is_allowed()
 /// });
 /// // The third failure bans.
 /// assert_eq!(passed, [true, true, false, false]);
@@ -107,8 +107,8 @@ impl Fail2ban {
     /// from 1 s to 100 years.
     pub fn new(limit: Rate, ban: Span) -> Result<Self, BadNumber> {
         let want = "whole seconds up to 100 years";
-        whole("the period of a rate in seconds", limit.per().secs(), 1..=LONGEST, want)?;
-        whole("the time of a ban", ban.secs(), 1..=LONGEST, want)?;
+        whole("the period of a rate in seconds", limit.per().as_secs_f64(), 1..=LONGEST, want)?;
+        whole("the time of a ban", ban.as_secs_f64(), 1..=LONGEST, want)?;
         Ok(Fail2ban { limit, ban, most: count(limit)? })
     }
 
@@ -125,7 +125,7 @@ impl Fail2ban {
     /// The first instant after a ban that begins at `now`: a microsecond after its whole length, when the ban still
     /// holds.
     fn freed(&self, now: Time) -> Time {
-        now.after(self.ban).after(Span::micros(1))
+        now.after(self.ban).after(Span::from_micros(1))
     }
 
     /// The state at an event at `now`, moved if the clock was set back, and the instant at which the
@@ -141,10 +141,10 @@ impl Fail2ban {
             _ => {
                 let at = now.max(last);
                 let passed = at.since(began);
-                if passed <= find.secs() {
+                if passed <= find.as_secs_f64() {
                     return (*state, Some(at));
                 }
-                let share = f64::from(count) / passed * find.secs();
+                let share = f64::from(count) / passed * find.as_secs_f64();
                 let count = libm::rint(share) as u32;
                 (State { began: at.before(find), last, count }, Some(at))
             }
@@ -220,10 +220,10 @@ impl Limiter for Fail2ban {
         if once <= 0.0 {
             return 0.0;
         }
-        let rounded = (2.0 * once - 1.0) / self.limit.per().secs();
-        let banned = once / self.ban.secs();
+        let rounded = (2.0 * once - 1.0) / self.limit.per().as_secs_f64();
+        let banned = once / self.ban.as_secs_f64();
         // A rounding error of the quotient must not lose an event.
-        once + libm::floor(window.secs() * rounded.max(banned) * (1.0 + 1e-12))
+        once + libm::floor(window.as_secs_f64() * rounded.max(banned) * (1.0 + 1e-12))
     }
 }
 
@@ -261,7 +261,8 @@ impl Algorithm for Fail2ban {
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         in_f64::check_period(in_f64::PERIOD, self.limit.per().micros_up())?;
         in_f64::check_period("the ban in seconds", self.ban.micros_up())?;
-        let numbers = [self.most.into(), self.limit.per().secs() * 1e6, self.ban.secs() * 1e6];
+        let numbers =
+            [self.most.into(), self.limit.per().as_secs_f64() * 1e6, self.ban.as_secs_f64() * 1e6];
         Ok(Some(InF64::new(Lua { name: "fail2ban", counts: true }, numbers)))
     }
 }

@@ -70,7 +70,7 @@ use core::fmt;
 /// let limiter = FixedWindow::new(Rate::per_minute(3))?;
 /// let mut state = limiter.initial();
 /// let passed = [50, 50, 50, 60, 60, 60, 70, 80, 90, 100, 110].map(|second| {
-///     let now = Time::ZERO.after(Span::seconds(second));
+///     let now = Time::ZERO.after(Span::from_secs(second));
 ///     if limiter.check(&mut state, now, 1.0).is_allowed() { '1' } else { '0' }
 /// });
 /// // A minute of the clock ends at 60: six pass within ten seconds.
@@ -142,7 +142,7 @@ impl FixedWindow {
                 let want = "less than the period";
                 return Err(BadNumber {
                     what: "the offset in seconds",
-                    given: offset.secs(),
+                    given: offset.as_secs_f64(),
                     want,
                 });
             }
@@ -209,7 +209,7 @@ fn begins(given: &mut Given<'_>, period: i64) -> Result<Begins, Unreadable> {
         return Ok(Begins::WithFirst);
     }
     if let Some(micros) = clock(word.text) {
-        return Ok(Begins::After(Span::micros(micros.rem_euclid(period).unsigned_abs())));
+        return Ok(Begins::After(Span::from_micros(micros.rem_euclid(period).unsigned_abs())));
     }
     let help = match word.text.parse::<Span>() {
         Ok(span) if span.micros_up() < period => return Ok(Begins::After(span)),
@@ -341,7 +341,7 @@ impl Algorithm for FixedWindow {
     }
 
     fn shape(&self) -> Shape {
-        Shape::new(Self::KIND, [Span::micros(self.period.unsigned_abs())])
+        Shape::new(Self::KIND, [Span::from_micros(self.period.unsigned_abs())])
     }
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {

@@ -74,10 +74,10 @@ const LONGEST: i64 = i32::MAX as i64;
 /// use ratescope::limit::haproxy::{Counts, Haproxy};
 /// use ratescope::{Limiter, Rate, Span, Time};
 ///
-/// let limiter = Haproxy::new(Rate::new(2.0, Span::seconds(10))?, Counts::All)?;
+/// let limiter = Haproxy::new(Rate::new(2.0, Span::from_secs(10))?, Counts::All)?;
 /// let mut state = limiter.initial();
 /// let passed = [0, 1, 2, 3, 30].map(|second| {
-///     limiter.check(&mut state, Time::ZERO.after(Span::seconds(second)), 1.0).is_allowed()
+///     limiter.check(&mut state, Time::ZERO.after(Span::from_secs(second)), 1.0).is_allowed()
 /// });
 /// assert_eq!(passed, [true, true, false, false, true]);
 /// # Ok::<(), ratescope::BadNumber>(())

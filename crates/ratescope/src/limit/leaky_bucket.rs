@@ -59,7 +59,7 @@ use crate::time::Time;
 /// let mut state = limiter.initial();
 /// let waits = [0; 4].map(|_| limiter.check(&mut state, Time::ZERO, 1.0).wait);
 /// // Out goes one each 20 s. The fourth is refused, since three are in the queue.
-/// assert_eq!(waits, [Some(Span::ZERO), Some(Span::seconds(20)), Some(Span::seconds(40)), None]);
+/// assert_eq!(waits, [Some(Span::ZERO), Some(Span::from_secs(20)), Some(Span::from_secs(40)), None]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LeakyBucket(Bucket);

@@ -113,11 +113,11 @@ impl Nginx {
         let want = "a whole number from 1 to 1e12";
         let count = whole("the count of a rate", rate.count(), 1..=most, want)?;
         let scale = match rate.per() {
-            per if per == Span::seconds(1) => 1,
-            per if per == Span::minutes(1) => 60,
+            per if per == Span::from_secs(1) => 1,
+            per if per == Span::from_mins(1) => 60,
             per => {
                 let want = "1s or 1m, as nginx has no other";
-                return Err(BadNumber { what: in_f64::PERIOD, given: per.secs(), want });
+                return Err(BadNumber { what: in_f64::PERIOD, given: per.as_secs_f64(), want });
             }
         };
         let beyond = match delay {
@@ -205,7 +205,7 @@ impl Nginx {
     fn wait(&self, excess: i64) -> Span {
         let Delay::Beyond(first) = self.delay else { return Span::ZERO };
         let ahead = excess.saturating_sub(first as i64 * 1000).max(0).unsigned_abs();
-        Span::micros((ahead * 1000 / self.thousandths).saturating_mul(1000))
+        Span::from_micros((ahead * 1000 / self.thousandths).saturating_mul(1000))
     }
 
     /// The first instant at which the key, at rest since its last event, is no further ahead than
@@ -318,7 +318,7 @@ impl Algorithm for Nginx {
     /// The burst adds to the one event that the rate lets pass. The rate is cut to nginx's units, and may be below the
     /// written one.
     fn quota(&self) -> Option<Rate> {
-        fill(self.burst as f64 + 1.0, Rate::new(self.per_second(), Span::seconds(1)).ok()?)
+        fill(self.burst as f64 + 1.0, Rate::new(self.per_second(), Span::from_secs(1)).ok()?)
     }
 
     fn delays(&self) -> bool {

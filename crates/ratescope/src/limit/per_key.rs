@@ -120,7 +120,7 @@ where
     #[cold]
     fn search(&self, state: &State<L>, now: Time, cost: f64) -> Retry {
         let passes = |micros: i64| {
-            let at = now.after(Span::micros(micros.unsigned_abs()));
+            let at = now.after(Span::from_micros(micros.unsigned_abs()));
             self.decides().peek(&self.converted(state, at), at, cost).is_allowed()
         };
         if passes(0) {
@@ -144,7 +144,7 @@ where
                 refused = middle;
             }
         }
-        Retry::After(Span::micros(passed.unsigned_abs()))
+        Retry::After(Span::from_micros(passed.unsigned_abs()))
     }
 
     /// Counts an event by other numbers than those of the state, which has these numbers from now on. An event that is

@@ -63,7 +63,11 @@ pub(super) fn period(
     if micros % 1000 == 0 && range.contains(&millis) {
         Ok(millis)
     } else {
-        Err(BadNumber { what: "the period of a rate in seconds", given: period.secs(), want })
+        Err(BadNumber {
+            what: "the period of a rate in seconds",
+            given: period.as_secs_f64(),
+            want,
+        })
     }
 }
 

@@ -61,7 +61,7 @@ use core::fmt;
 /// let limiter = SlidingCounter::new(Rate::per_minute(3))?;
 /// let mut state = limiter.initial();
 /// let passed = [50, 50, 50, 60, 60, 60, 70, 80, 90, 100, 110].map(|second| {
-///     let now = Time::ZERO.after(Span::seconds(second));
+///     let now = Time::ZERO.after(Span::from_secs(second));
 ///     if limiter.check(&mut state, now, 1.0).is_allowed() { '1' } else { '0' }
 /// });
 /// // At 80, two thirds of the three from the first minute still count.
@@ -300,7 +300,7 @@ impl Algorithm for SlidingCounter {
     }
 
     fn shape(&self) -> Shape {
-        Shape::new(Self::KIND, [Span::micros(self.period.unsigned_abs())])
+        Shape::new(Self::KIND, [Span::from_micros(self.period.unsigned_abs())])
     }
 
     kept! {

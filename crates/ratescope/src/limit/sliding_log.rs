@@ -55,7 +55,7 @@ pub const MAX_ENTRIES: usize = 100_000;
 /// let limiter = SlidingLog::new(Rate::per_minute(3))?;
 /// let mut state = limiter.initial();
 /// let passed = [50, 50, 50, 60, 60, 60, 70, 80, 90, 100, 110].map(|second| {
-///     let now = Time::ZERO.after(Span::seconds(second));
+///     let now = Time::ZERO.after(Span::from_secs(second));
 ///     if limiter.check(&mut state, now, 1.0).is_allowed() { '1' } else { '0' }
 /// });
 /// // The three of 50 count until 110.

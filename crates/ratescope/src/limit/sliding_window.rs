@@ -54,10 +54,10 @@ pub const MAX_BLOCKS: i64 = 10_000;
 /// use ratescope::limit::sliding_window::SlidingWindow;
 /// use ratescope::{Limiter, Rate, Span, Time};
 ///
-/// let limiter = SlidingWindow::new(Rate::per_minute(3), Span::seconds(20))?;
+/// let limiter = SlidingWindow::new(Rate::per_minute(3), Span::from_secs(20))?;
 /// let mut state = limiter.initial();
 /// let passed = [50, 50, 50, 60, 60, 60, 70, 80, 90, 100, 110].map(|second| {
-///     let now = Time::ZERO.after(Span::seconds(second));
+///     let now = Time::ZERO.after(Span::from_secs(second));
 ///     if limiter.check(&mut state, now, 1.0).is_allowed() { '1' } else { '0' }
 /// });
 /// // The block from 40 to 60 counts until 100.
@@ -79,8 +79,11 @@ impl SlidingWindow {
     /// than [`MAX_BLOCKS`] blocks. When the count of the limit is neither 0 nor from 0.001 to 10^12.
     pub fn new(limit: Rate, precision: Span) -> Result<Self, BadNumber> {
         let (most, period) = window(limit)?;
-        let wrong =
-            |want| BadNumber { what: "the precision in seconds", given: precision.secs(), want };
+        let wrong = |want| BadNumber {
+            what: "the precision in seconds",
+            given: precision.as_secs_f64(),
+            want,
+        };
         let width = precision.micros_up();
         if width == 0 || width > period {
             return Err(wrong("longer than zero and no longer than the period"));

@@ -43,7 +43,7 @@ use crate::text::BadNumber;
 /// let limiter = TokenBucket::per_minute(3);
 /// let mut state = limiter.initial();
 /// let passed = [50, 50, 50, 60, 60, 60, 70, 80, 90, 100, 110].map(|second| {
-///     let now = Time::ZERO.after(Span::seconds(second));
+///     let now = Time::ZERO.after(Span::from_secs(second));
 ///     if limiter.check(&mut state, now, 1.0).is_allowed() { '1' } else { '0' }
 /// });
 /// // A token comes back every 20 s.

@@ -113,7 +113,8 @@ impl List<'_> {
         let end = self.at;
         self.expect(']')?;
         let wrong = |error: BadNumber| ParseError::new(self.text, from..self.at, error.to_string());
-        let rate = Rate::new(count, Span::from_secs(duration).map_err(wrong)?).map_err(wrong)?;
+        let rate =
+            Rate::new(count, Span::try_from_secs_f64(duration).map_err(wrong)?).map_err(wrong)?;
         let cut = precision.filter(|(_, precision)| *precision > duration);
         if let Some((at, _)) = cut {
             let remark = "the precision is longer than the duration and was cut to it, which makes a fixed window";
@@ -121,7 +122,7 @@ impl List<'_> {
         }
         match precision.filter(|(_, precision)| *precision < duration) {
             None => FixedWindow::new(rate).map(AnyLimiter::from),
-            Some((_, precision)) => Span::from_secs(precision)
+            Some((_, precision)) => Span::try_from_secs_f64(precision)
                 .and_then(|precision| SlidingWindow::new(rate, precision))
                 .map(AnyLimiter::from),
         }

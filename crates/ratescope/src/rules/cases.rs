@@ -323,7 +323,7 @@ impl Reading {
 impl CaseEvent {
     /// When the `n`th of these events comes, counted from 0.
     pub(super) fn time(&self, n: u32) -> Time {
-        let span = Span::from_secs(self.every.secs() * f64::from(n));
+        let span = Span::try_from_secs_f64(self.every.as_secs_f64() * f64::from(n));
         self.at.after(span.unwrap_or(self.every))
     }
 

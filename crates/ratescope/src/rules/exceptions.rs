@@ -133,7 +133,7 @@ impl FromStr for Exception {
 /// let policy: Policy = "gcra 2/1h per user as calls".parse()?;
 /// let store = Exceptions::new(MemoryStore::new(policy, 100_000));
 /// let now = Time::ZERO;
-/// let until = now.after(Span::hours(24));
+/// let until = now.after(Span::from_hours(24));
 /// let more = Exception::new(&store.rules(), "calls", "user=ann", "5/1h", until)?;
 /// store.set(more.by("the support"), now).await?;
 ///

@@ -14,11 +14,11 @@ use std::collections::HashMap;
 
 /// The spans for which the text says how much passes.
 const SPANS: [(&str, Span); 5] = [
-    ("at once", Span::micros(1)),
-    ("in any second", Span::seconds(1)),
-    ("in any minute", Span::minutes(1)),
-    ("in any hour", Span::hours(1)),
-    ("in any day", Span::hours(24)),
+    ("at once", Span::from_micros(1)),
+    ("in any second", Span::from_secs(1)),
+    ("in any minute", Span::from_mins(1)),
+    ("in any hour", Span::from_hours(1)),
+    ("in any day", Span::from_hours(24)),
 ];
 
 /// Every rule in words, with the line in which it begins.

@@ -163,13 +163,13 @@ const REPLACES: MapKeys = MapKeys { what: "what is replaced", keys: &[&["name"]]
 
 /// The units of envoyproxy/ratelimit, with their lengths there (`UnitToDivider`).
 const UNITS: [(&str, Span); 7] = [
-    ("second", Span::seconds(1)),
-    ("minute", Span::minutes(1)),
-    ("hour", Span::hours(1)),
-    ("day", Span::hours(24)),
-    ("week", Span::hours(24 * 7)),
-    ("month", Span::hours(24 * 30)),
-    ("year", Span::hours(24 * 365)),
+    ("second", Span::from_secs(1)),
+    ("minute", Span::from_mins(1)),
+    ("hour", Span::from_hours(1)),
+    ("day", Span::from_hours(24)),
+    ("week", Span::from_hours(24 * 7)),
+    ("month", Span::from_hours(24 * 30)),
+    ("year", Span::from_hours(24 * 365)),
 ];
 
 /// The settings of a rule in a file.

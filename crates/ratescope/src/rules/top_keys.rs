@@ -39,7 +39,7 @@ const SHARDS: usize = 16;
 ///
 /// // The store knows what ann has left by now.
 /// let fields: Vec<_> = ann.key.fields().collect();
-/// let later = Event { time: Time::from_secs(30.0)?, cost: 1.0, fields: &fields };
+/// let later = Event { time: Time::try_from_secs_f64(30.0)?, cost: 1.0, fields: &fields };
 /// assert_eq!(store.store().peek(&later).quota().ok_or("no limit")?.remaining, 1.0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -10,7 +10,7 @@ use crate::time::{Span, Time};
 use core::ops::DerefMut;
 
 /// Threads hand in their events out of order. A sweep keeps what an event this late still counts.
-const LATE: Span = Span::seconds(10);
+const LATE: Span = Span::from_secs(10);
 
 /// The memory of a shard. Its first cache line, with the lock, is all that most events need.
 #[derive(Clone, Debug)]

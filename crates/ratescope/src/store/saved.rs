@@ -6,7 +6,7 @@
 //! let day = "fixed-window 2/1d per user";
 //! let ann = |time| Event { time, cost: 1.0, fields: &[("user", "ann")] };
 //! let store = MemoryStore::new(day.parse::<Policy>()?, 100_000);
-//! let evening = Time::from_secs(72_000.0)?;
+//! let evening = Time::try_from_secs_f64(72_000.0)?;
 //! assert!(store.check(&ann(evening)).is_allowed() && store.check(&ann(evening)).is_allowed());
 //!
 //! // The process ends, with these bytes in a file, and another one begins.

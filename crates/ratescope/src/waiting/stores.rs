@@ -40,10 +40,10 @@ impl Decision {
     pub fn allowed(self) -> Result<Self, NotAllowed> {
         match (self.retry_after, &self.fault) {
             _ if self.is_allowed() => Ok(self),
-            (Some(Retry::After(wait)), _) => Err(NotAllowed::TooLong(duration(wait))),
+            (Some(Retry::After(wait)), _) => Err(NotAllowed::Refused { after: duration(wait) }),
             (Some(Retry::Never), _) => Err(NotAllowed::Never),
             (None, Some(fault)) => Err(NotAllowed::Fault(fault.clone())),
-            (None, None) => Err(NotAllowed::Refused),
+            (None, None) => Err(NotAllowed::Unknown),
         }
     }
 }

@@ -58,9 +58,9 @@ fn spans_and_durations() {
     assert_eq!(Duration::try_from(span("1h30m")).unwrap(), Duration::from_secs(5400));
     assert_eq!(Duration::try_from(span("250ms")).unwrap(), Duration::from_millis(250));
     // A third of a nanosecond is waited as a whole one.
-    let short = Span::from_secs(0.3e-9).unwrap();
+    let short = Span::try_from_secs_f64(0.3e-9).unwrap();
     assert_eq!(Duration::try_from(short).unwrap(), Duration::from_nanos(1));
-    let error = Duration::try_from(Span::from_secs(1e30).unwrap()).unwrap_err();
+    let error = Duration::try_from(Span::try_from_secs_f64(1e30).unwrap()).unwrap_err();
     assert!(error.to_string().ends_with("it must be less than 584 billion years"), "{error}");
     assert_eq!(error.given, 1e30);
 }
@@ -68,14 +68,14 @@ fn spans_and_durations() {
 proptest! {
     #[test]
     fn waiting_for_a_span_is_never_too_short(seconds in 0.0..1e9) {
-        let wait = Duration::try_from(Span::from_secs(seconds).unwrap()).unwrap();
+        let wait = Duration::try_from(Span::try_from_secs_f64(seconds).unwrap()).unwrap();
         prop_assert!(wait.as_secs_f64() >= seconds);
         prop_assert!(wait.as_secs_f64() - seconds <= 2e-9 + seconds * f64::EPSILON);
     }
 
     #[test]
     fn spans_are_in_the_order_of_their_seconds(a in 0.0..1e9, b in 0.0..1e9) {
-        let [x, y] = [a, b].map(|seconds| Span::from_secs(seconds).unwrap());
+        let [x, y] = [a, b].map(|seconds| Span::try_from_secs_f64(seconds).unwrap());
         prop_assert_eq!(Some(x.cmp(&y)), a.partial_cmp(&b));
     }
 }

@@ -87,7 +87,10 @@ fn a_queue() {
     assert_eq!(jobs.check().wait(), Duration::from_millis(500));
     assert_eq!(jobs.check().wait(), Duration::ZERO, "it was refused");
     let late = jobs.until_ready_with(Waiting::DEFAULT.at_most(Duration::from_millis(499)));
-    assert_eq!(late.now_or_never(), Some(Err(NotAllowed::TooLong(Duration::from_millis(500)))));
+    assert_eq!(
+        late.now_or_never(),
+        Some(Err(NotAllowed::Refused { after: Duration::from_millis(500) }))
+    );
 }
 
 #[test]
@@ -112,7 +115,7 @@ fn without_a_runtime() {
     let begin = MonotonicClock.now();
     let calls = limiter();
     (0..3).for_each(|_| calls.block_until_ready().unwrap());
-    assert!(begin.until(MonotonicClock.now()) >= Span::micros(40_000));
+    assert!(begin.until(MonotonicClock.now()) >= Span::from_micros(40_000));
 
     let (begin, calls) = (MonotonicClock.now(), limiter());
     let waits = async {
@@ -120,7 +123,7 @@ fn without_a_runtime() {
             .await
     };
     assert_eq!(block(waits), (Ok(()), Ok(()), Ok(())));
-    assert!(begin.until(MonotonicClock.now()) >= Span::micros(40_000));
+    assert!(begin.until(MonotonicClock.now()) >= Span::from_micros(40_000));
 }
 
 /// Runs a future on this thread, as an executor does that knows no timers.
@@ -154,7 +157,7 @@ fn a_sleep_that_is_dropped_wakes_nobody() {
     let mut context = Context::from_waker(&waker);
     let mut sleeps = [1, 1, 2].map(|seconds| {
         let clock = clock.clone();
-        Box::pin(async move { clock.sleep(Span::seconds(seconds)).await })
+        Box::pin(async move { clock.sleep(Span::from_secs(seconds)).await })
     });
     for sleep in &mut sleeps {
         assert!(sleep.as_mut().poll(&mut context).is_pending());
@@ -203,7 +206,7 @@ fn a_limit_of_nothing() {
     let read = read.map(|text| text.parse::<AnyLimiter>().unwrap());
     for limiter in gcra.chain(others).chain(read) {
         assert_eq!(limiter.to_string().parse(), Ok(limiter.clone()));
-        assert_eq!(Limiter::max_admitted(&limiter, Span::hours(9), 1.0), 0.0, "{limiter}");
+        assert_eq!(Limiter::max_admitted(&limiter, Span::from_hours(9), 1.0), 0.0, "{limiter}");
         assert_eq!(limiter.quota().map(|quota| quota.count()), Some(0.0), "{limiter}");
         let clock = FakeClock::default();
         let keyed = RateLimiter::<u32, _>::keyed(limiter.clone(), 10).with_clock(clock.clone());
@@ -319,12 +322,12 @@ fn a_check_is_a_result() {
     let calls = RateLimiter::direct(Gcra::per_hour(2)).with_clock(FakeClock::default());
     assert_eq!(calls.check_n(3).allowed().map(drop), Err(NotAllowed::Never));
     assert_eq!(calls.check_n(2).allowed().map(|checked| checked.remaining()), Ok(0.0));
-    let later = NotAllowed::TooLong(Duration::from_secs(1800));
+    let later = NotAllowed::Refused { after: Duration::from_secs(1800) };
     assert_eq!(calls.check().allowed().map(drop), Err(later));
     let queue: AnyLimiter = "leaky-bucket 1/1s queue 2".parse().unwrap();
     let queue = RateLimiter::direct(queue).with_clock(FakeClock::default());
     let waits = [(); 3].map(|()| queue.check().allowed().map(|checked| checked.wait()));
-    let later = Err(NotAllowed::TooLong(Duration::from_secs(1)));
+    let later = Err(NotAllowed::Refused { after: Duration::from_secs(1) });
     assert_eq!(waits, [Ok(Duration::ZERO), Ok(Duration::from_secs(1)), later]);
 }
 
@@ -333,7 +336,7 @@ fn a_decision_is_a_result() {
     let store = MemoryStore::new("gcra 1/1m per user".parse::<Policy>().unwrap(), 10);
     let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
     assert!(store.check(&event).allowed().is_ok_and(|decision| decision.is_allowed()));
-    assert_eq!(store.check(&event).allowed().map(drop), Err(NotAllowed::Refused));
+    assert_eq!(store.check(&event).allowed().map(drop), Err(NotAllowed::Unknown));
     let mut failed = store.check(&event);
     failed.fault = Some(Fault::Late);
     let error = failed.allowed().unwrap_err();

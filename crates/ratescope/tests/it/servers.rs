@@ -38,7 +38,7 @@ fn limiter(text: &str) -> AnyLimiter {
 }
 
 fn seconds(seconds: f64) -> Time {
-    Time::from_secs(seconds).unwrap()
+    Time::try_from_secs_f64(seconds).unwrap()
 }
 
 /// Which of the events at these seconds pass.
@@ -147,7 +147,7 @@ fn waits_in_the_queue_of_nginx() {
     let queue = limiter("nginx 7/1s burst 4 delay 1");
     let mut state = queue.initial();
     let waits: Vec<_> = (0..6).map(|_| queue.check(&mut state, Time::ZERO, 1.0).wait).collect();
-    let millis = |ms: u64| Some(Span::micros(ms * 1000));
+    let millis = |ms: u64| Some(Span::from_millis(ms));
     assert_eq!(waits, [millis(0), millis(0), millis(142), millis(285), millis(428), None]);
 }
 
@@ -161,12 +161,12 @@ fn nginx_and_a_clock_that_is_set_back() {
     for back in [999.0, 940.0, 939.0, 1.0] {
         assert!(!nginx.check(&mut state, seconds(back), 1.0).is_allowed());
         let wait = nginx.retry_after(&state, seconds(back), 1.0);
-        assert_eq!(wait, Retry::After(Span::from_secs(1001.0 - back).unwrap()));
+        assert_eq!(wait, Retry::After(Span::try_from_secs_f64(1001.0 - back).unwrap()));
     }
     // With room left, the next event that passes takes the state along.
     let roomy = limiter("nginx 1/1s burst 1 nodelay");
     let mut state = roomy.initial();
     assert!(roomy.check(&mut state, seconds(1000.0), 1.0).is_allowed());
     assert!(roomy.check(&mut state, seconds(1.0), 1.0).is_allowed());
-    assert_eq!(roomy.reset_after(&state, seconds(1.0)), Span::from_secs(1.999).unwrap());
+    assert_eq!(roomy.reset_after(&state, seconds(1.0)), Span::try_from_secs_f64(1.999).unwrap());
 }

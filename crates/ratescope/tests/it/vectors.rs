@@ -88,11 +88,11 @@ const ARTICLE: [(u32, f64); 13] = [
     (70, 0.94514712058575),
 ];
 
-const ARTICLES: RecentAverage = RecentAverage { half_life: Span::seconds(10) };
+const ARTICLES: RecentAverage = RecentAverage { half_life: Span::from_secs(10) };
 
 /// The estimate before request `n` when requests are `gap` seconds apart.
 fn estimate_before(n: u32, gap: f64) -> f64 {
-    let at = |i: u32| Time::from_secs(f64::from(i) * gap).unwrap();
+    let at = |i: u32| Time::try_from_secs_f64(f64::from(i) * gap).unwrap();
     let state = (0..n).fold(Impulse::default(), |state, i| ARTICLES.add(state, at(i), 1.0));
     ARTICLES.estimate(state, at(n))
 }

@@ -238,7 +238,7 @@ fn a_long_wait_is_told_in_full() {
     assert_eq!(*wait, json!(6_047_999_999_u64));
     let table = simulate(&[limiter], "time\n0\n1\n");
     let said = text(&table.stdout).trim_end().rsplit("again in ").next().unwrap();
-    assert_eq!(said.parse::<ratescope::Span>().unwrap().secs(), 6_047_999_999.0, "{said}");
+    assert_eq!(said.parse::<ratescope::Span>().unwrap().as_secs_f64(), 6_047_999_999.0, "{said}");
 }
 
 /// Each key has its own limit, and several limits can be joined.

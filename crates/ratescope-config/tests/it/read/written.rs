@@ -245,7 +245,7 @@ proptest! {
                 ("method", "GET"),
                 ("api-key", &other),
             ];
-            let time = Time::from_secs(f64::from(secs)).unwrap();
+            let time = Time::try_from_secs_f64(f64::from(secs)).unwrap();
             let is_allowed =
                 expected.check(&Event { time, cost: 1.0, fields: &fields }).is_allowed();
             let expect = if is_allowed { "allowed" } else { "refused" };

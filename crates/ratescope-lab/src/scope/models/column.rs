@@ -48,7 +48,7 @@ impl ModelPoint {
     /// The value of a line at `at` in events per second, if nothing happens until then. The level and N,
     /// which are numbers of events, are divided by the decay interval.
     pub fn value_at(&self, model: Model, at: Time) -> f64 {
-        let period = self.limit.per().secs();
+        let period = self.limit.per().as_secs_f64();
         let elapsed = at.since(self.at).max(0.0);
         match model {
             Model::Bucket => LeakyBucket::level_after(self.level, self.limit, elapsed) / period,

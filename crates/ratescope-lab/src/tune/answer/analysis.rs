@@ -334,7 +334,8 @@ impl Analysis {
         let usual = || {
             let mut periods = PERIODS.to_vec();
             if !periods.contains(&self.choices.period) {
-                let shorter = |period: &Span| period.secs() < self.choices.period.secs();
+                let shorter =
+                    |period: &Span| period.as_secs_f64() < self.choices.period.as_secs_f64();
                 periods.insert(periods.partition_point(shorter), self.choices.period);
             }
             if self.choices.by.is_some() { periods } else { Vec::new() }

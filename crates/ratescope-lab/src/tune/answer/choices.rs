@@ -50,7 +50,7 @@ impl Default for Choices {
             reading: ReadOptions::default(),
             target: Target::Nginx,
             by: None,
-            period: Span::minutes(1),
+            period: Span::from_mins(1),
             rate: None,
             untouched: None,
             limit: None,
@@ -256,7 +256,7 @@ fn by(text: &str) -> Result<Option<Metric>, ParseError> {
 }
 
 fn period(text: &str) -> Result<Span, ParseError> {
-    span(text, Span::micros(100_000)..=Span::hours(366 * 24))
+    span(text, Span::from_micros(100_000)..=Span::from_hours(366 * 24))
 }
 
 /// The share as a percentage, without digits from rounding.

@@ -55,7 +55,7 @@ fn number(n: f64) -> String {
 
 /// A period, as in `a minute` or `in 10 seconds`.
 fn a(per: Span) -> String {
-    let secs = per.secs();
+    let secs = per.as_secs_f64();
     let named = [(1.0, "a second"), (60.0, "a minute"), (3600.0, "an hour"), (86_400.0, "a day")];
     if let Some((_, name)) = named.iter().find(|(length, _)| *length == secs) {
         return (*name).to_owned();

@@ -98,7 +98,9 @@ impl PictureData {
             "bursts" => {
                 let bursts = self.frontier.bursts.iter();
                 bursts
-                    .flat_map(|b| [b.burst, b.rate.count(), b.rate.per().secs(), b.touched as f64])
+                    .flat_map(|b| {
+                        [b.burst, b.rate.count(), b.rate.per().as_secs_f64(), b.touched as f64]
+                    })
                     .collect()
             }
             "refusals" => {
@@ -141,7 +143,7 @@ impl PictureData {
             "counted" => self.counted = numbers.as_chunks().0.to_vec(),
             "bursts" => {
                 let burst = |[burst, count, per, touched]: &[f64; 4]| {
-                    let rate = Rate::new(*count, Span::from_secs(*per).ok()?).ok()?;
+                    let rate = Rate::new(*count, Span::try_from_secs_f64(*per).ok()?).ok()?;
                     Some(Burst { burst: *burst, rate, touched: *touched as u64 })
                 };
                 self.frontier.bursts = numbers.as_chunks().0.iter().filter_map(burst).collect();

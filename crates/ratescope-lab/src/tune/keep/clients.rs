@@ -311,7 +311,7 @@ impl Clients {
     /// without events.
     pub fn usual_cut(&self) -> Option<Time> {
         let (first, last) = self.times()?;
-        let length = Span::from_secs(first.until(last).secs() * LEARNED);
+        let length = Span::try_from_secs_f64(first.until(last).as_secs_f64() * LEARNED);
         Some(first.after(length.unwrap_or_default()))
     }
 

@@ -48,7 +48,7 @@ mod tests {
         // Sunday, 17 May 2015, 10:05:03 UTC; two hours further east it is noon.
         let time = Time::from_micros(1_431_857_103_000_000);
         hours.add(time, 2);
-        hours.add(time.after(Span::hours(14)), 3);
+        hours.add(time.after(Span::from_hours(14)), 3);
         hours.add(Time::from_micros(-1), 1);
         assert_eq!((hours.0[6][10], hours.0[0][0], hours.0[2][23]), (2, 3, 1));
     }

@@ -5,8 +5,13 @@ use ratescope::internal::by_name;
 use ratescope::time::Span;
 
 /// The usual periods, the most common one first.
-pub const PERIODS: [Span; 5] =
-    [Span::minutes(1), Span::seconds(1), Span::seconds(10), Span::minutes(10), Span::hours(1)];
+pub const PERIODS: [Span; 5] = [
+    Span::from_mins(1),
+    Span::from_secs(1),
+    Span::from_secs(10),
+    Span::from_mins(10),
+    Span::from_hours(1),
+];
 
 /// A measurement of events in a period. Its text form is a name, as in `sliding-log`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +34,7 @@ pub enum Metric {
 impl Metric {
     /// The measure over a period.
     pub fn measure(self, per: Span) -> Measure {
-        let block = Span::from_secs(per.secs() / 60.0).unwrap_or(per);
+        let block = Span::try_from_secs_f64(per.as_secs_f64() / 60.0).unwrap_or(per);
         match self {
             Metric::Exim => Measure::Exim(per),
             Metric::Earrrl => Measure::Earrrl(per, per),

@@ -274,7 +274,7 @@ impl Replay {
 fn is_within((measure, limit): (Measure, f64), requests: u64, most: f64) -> bool {
     let each = match measure {
         Measure::Earrrl(per, half_life) => {
-            most * core::f64::consts::LN_2 * per.secs() / half_life.secs()
+            most * core::f64::consts::LN_2 * per.as_secs_f64() / half_life.as_secs_f64()
         }
         Measure::Nginx(_) | Measure::Haproxy(..) | Measure::Fail2ban(..) => libm::ceil(most),
         _ => most,

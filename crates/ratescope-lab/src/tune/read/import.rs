@@ -69,7 +69,7 @@ impl Imported {
 
     /// The period in which such events are usually counted: that of fail2ban for failed logins, and otherwise a minute.
     pub fn usual_period(&self) -> Span {
-        if self.are_failures() { Span::minutes(10) } else { Span::minutes(1) }
+        if self.are_failures() { Span::from_mins(10) } else { Span::from_mins(1) }
     }
 
     /// The formats, for a person.

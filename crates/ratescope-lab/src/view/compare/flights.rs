@@ -35,7 +35,7 @@ pub(super) fn draw(
     let parts = layout.lane(i);
     let room = layout.width - layout.right - 4.0 * DOT;
     let row = parts.level.height / crowd.clients() as f64;
-    let middle = view.window.secs() * MIDDLE;
+    let middle = view.window.as_secs_f64() * MIDDLE;
     let mut count = 0;
     for flight in crowd.flights() {
         count += 1;

@@ -28,7 +28,7 @@ pub struct Job {
 pub fn job(lane: &Lane, limit: Rate) -> Option<Job> {
     let crowd = lane.crowd()?;
     let count = axis::readout_count;
-    let seconds = |span: Span| axis::seconds(span.secs());
+    let seconds = |span: Span| axis::seconds(span.as_secs_f64());
     let [first, last] = crowd.done();
     let given_up = match crowd.given_up() {
         0 => String::new(),

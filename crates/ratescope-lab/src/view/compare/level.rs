@@ -166,7 +166,7 @@ pub(super) fn places<'a>(
     columns: &'a Columns<'a>,
 ) -> impl Iterator<Item = (&'a Column, [f64; 2])> {
     let first = time.x(columns.first);
-    let width = columns.width.secs() * time.pace;
+    let width = columns.width.as_secs_f64() * time.pace;
     let place = move |i: usize| first + i as f64 * width;
     columns.iter().enumerate().map(move |(i, column)| (column, [place(i), place(i + 1)]))
 }

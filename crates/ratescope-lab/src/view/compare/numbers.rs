@@ -29,7 +29,7 @@ pub(in crate::view) fn short(value: f64) -> String {
 /// the column.
 pub(in crate::view) fn column(now: Time, lane: &Lane, at: Time) -> Option<&Column> {
     // The column of the present instant may not have begun yet, so the instant before it is looked up.
-    lane.history().column_at(at.min(now.before(Span::micros(1))))
+    lane.history().column_at(at.min(now.before(Span::from_micros(1))))
 }
 
 /// The decisions in a column, with the reason unless `brief`; `None` without an event.
@@ -47,7 +47,7 @@ pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
     let verdict = match judged.wait {
         None => "refused".to_owned(),
         Some(wait) if wait == Span::ZERO => "allowed".to_owned(),
-        Some(wait) => format!("allowed in {}", axis::seconds(wait.secs())),
+        Some(wait) => format!("allowed in {}", axis::seconds(wait.as_secs_f64())),
     };
     // The level at which the event was judged is written only if the lane does not show it: a limiter that counts the
     // event shows that level.
@@ -82,7 +82,7 @@ pub fn promise(lane: &Lane, cost: f64, period: Span) -> String {
 pub fn next(retry: Retry) -> String {
     match retry {
         Retry::After(wait) if wait == Span::ZERO => "next now".to_owned(),
-        Retry::After(wait) => format!("next in {}", axis::seconds(wait.secs())),
+        Retry::After(wait) => format!("next in {}", axis::seconds(wait.as_secs_f64())),
         Retry::Never => "next never".to_owned(),
     }
 }
@@ -93,7 +93,7 @@ pub fn waits(lane: &Lane) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let waits = lane.waits();
     let Some([least, most]) = waits.range() else { return String::new() };
-    let [least, most] = [least, most].map(|wait| axis::seconds(wait.secs()));
+    let [least, most] = [least, most].map(|wait| axis::seconds(wait.as_secs_f64()));
     if least == most {
         return format!("waits {least}");
     }

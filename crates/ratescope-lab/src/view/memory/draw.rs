@@ -89,7 +89,7 @@ fn ticks(memory: &Memory, time: &Timebase, plot: Rect, at: f64) -> Vec<(Point, P
     let left = time.x(from);
     let tick = |x: f64, length: f64| (Point::new(x, plot.y), Point::new(x, plot.y + length));
     let end = (left >= plot.x && left < at).then(|| tick(left, 8.0));
-    let wide = block.map_or(0.0, |block| block.secs() * time.pace);
+    let wide = block.map_or(0.0, |block| block.as_secs_f64() * time.pace);
     let blocks = if wide < BLOCK { 0 } else { libm::floor((at - left) / wide).max(0.0) as usize };
     let blocks = (1..=blocks).map(|i| left + i as f64 * wide).filter(|x| *x >= plot.x);
     end.into_iter().chain(blocks.map(|x| tick(x, 4.0))).collect()

@@ -35,7 +35,7 @@ fn rates(marks: &mut Vec<Mark>, layout: &Layout) {
             marks.push(label(plot.x - 8.0, y, &text, Anchor::End));
         }
     }
-    let interval = spaced(Span::from_secs(layout.per_decay(1.0)).unwrap_or_default());
+    let interval = spaced(Span::try_from_secs_f64(layout.per_decay(1.0)).unwrap_or_default());
     marks.push(label(8.0, HEADING, &format!("events per {interval}"), Anchor::Start));
 }
 

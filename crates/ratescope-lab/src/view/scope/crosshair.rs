@@ -53,10 +53,10 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: 
 /// The instant at `x`, or that of an event near `x`, with the column of the event.
 pub(super) fn pointed<'a>(scope: &'a Scope, layout: &Layout, x: f64) -> (Time, Option<&'a Column>) {
     let pointed = layout.time.time_at(x);
-    let near = Span::from_secs(NEAR / layout.time.pace).unwrap_or_default();
+    let near = Span::try_from_secs_f64(NEAR / layout.time.pace).unwrap_or_default();
     let reach = pointed.after(near).min(scope.now());
     let column = scope.instrument().trace().column_at(reach);
-    let column = column.filter(|c| c.last().since(pointed).abs() <= near.secs());
+    let column = column.filter(|c| c.last().since(pointed).abs() <= near.as_secs_f64());
     (column.map_or(pointed, |c| c.last()).min(scope.now()), column)
 }
 
@@ -95,7 +95,7 @@ fn read(scope: &Scope, layout: &Layout, x: f64, view: &Viewport, brief: bool) ->
     let (at, column) = pointed(scope, layout, x);
     let (rate, smoothed) = lines::at(scope, at);
     let thin = models::at(scope, at);
-    let interval = Span::from_secs(layout.per_decay(1.0)).unwrap_or_default();
+    let interval = Span::try_from_secs_f64(layout.per_decay(1.0)).unwrap_or_default();
     let per = spaced(interval);
     let line = |name: &str, value: f64| {
         let per_decay = axis::readout(layout.per_decay(value));
@@ -186,8 +186,8 @@ fn verdict(column: &Column, brief: bool) -> Vec<String> {
         Err(_) => Retry::Never,
     };
     let again = match again {
-        Retry::After(wait) if brief => format!("again in {}", axis::seconds(wait.secs())),
-        Retry::After(wait) => format!("allowed again in {}", axis::seconds(wait.secs())),
+        Retry::After(wait) if brief => format!("again in {}", axis::seconds(wait.as_secs_f64())),
+        Retry::After(wait) => format!("allowed again in {}", axis::seconds(wait.as_secs_f64())),
         Retry::Never => "never allowed".to_owned(),
     };
     vec![format!("refused: {reason}"), again]

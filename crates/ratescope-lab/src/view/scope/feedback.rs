@@ -22,7 +22,7 @@ pub fn fates(scope: &Scope) -> Option<Fates> {
         "allowed now".to_owned()
     };
     let level = if allowed { outcome.level } else { outcome.limit };
-    let level = level / scope.settings().decay.secs();
+    let level = level / scope.settings().decay.as_secs_f64();
     Some(Fates { words, each: vec![Fate { allowed, level }] })
 }
 

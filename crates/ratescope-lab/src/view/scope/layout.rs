@@ -61,7 +61,7 @@ impl Layout {
             time: Timebase::new([left, right], view.right, view.window)
                 .in_own_time(view.own_time, view.runs),
             top: view.top,
-            period: settings.decay.secs(),
+            period: settings.decay.as_secs_f64(),
             limit,
             moves: lane.is_none() || limit == settings.limit && settings.is_limited(),
             narrow: is_narrow(view.size[0]),

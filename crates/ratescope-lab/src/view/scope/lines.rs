@@ -183,7 +183,7 @@ fn count(layout: &Layout, scope: &Scope, now: Time) -> Vec<Point> {
         let at = layout.time.time_at(x);
         let Some((before, _)) = trace.total_at(at.before(period)) else { continue };
         let events = trace.total_at(at).map_or(0, |(upto, _)| upto - before);
-        let y = layout.y(events as f64 / period.secs());
+        let y = layout.y(events as f64 / period.as_secs_f64());
         // A count changes in steps.
         if let Some(last) = points.last().filter(|last| last.y != y) {
             points.push(Point::new(x, last.y));

@@ -91,7 +91,7 @@ pub(super) fn top(models: &Models, settings: &Settings, [from, to]: [Time; 2], s
 /// events.
 pub fn models(settings: &Settings) -> [String; 4] {
     let per_second = settings.common.auto_rate;
-    let period = settings.decay.secs();
+    let period = settings.decay.as_secs_f64();
     let steady = per_second * period;
     let rate = plain(per_second);
     let at = |said: String| format!("At an even {rate} a second: {said}.");

@@ -40,7 +40,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, term: 
         Term::Added => [left, event.rate],
         Term::Sum => [0.0, event.rate],
     };
-    let per_second = event.limiter.limit.per().secs().recip();
+    let per_second = event.limiter.limit.per().as_secs_f64().recip();
     let x = layout.x(event.at);
     let [top, bottom] = [to, from].map(|rate| layout.y(rate * per_second));
     if x < layout.plot.x {

@@ -23,7 +23,7 @@ fn seen<'a>(layout: &Layout, scope: &'a Scope) -> impl Iterator<Item = (f64, &'a
 /// time. A limit of 0 means no limit, and has no line.
 pub(super) fn limit(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, stroke: Stroke) {
     let y = |Settings { limit, decay, .. }: &Settings| {
-        (*limit > 0.0).then(|| layout.y(limit / decay.secs()))
+        (*limit > 0.0).then(|| layout.y(limit / decay.as_secs_f64()))
     };
     let at = |x: f64, y: Option<f64>| Some(Point::new(x, y?));
     let mut line = |from: Option<Point>, to: Option<Point>| {

@@ -108,7 +108,7 @@ fn every_column_holds_what_happened_in_it() {
             // The columns of levels 0 and 1 begin later.
             let from = [70.0, 40.0].get(k).copied().unwrap_or(0.0);
             let columns = lane.history().columns(at(from), at(end), width as f64 / 1e6);
-            assert_eq!(columns.width.secs(), width as f64 / 1e6);
+            assert_eq!(columns.width.as_secs_f64(), width as f64 / 1e6);
             assert_eq!(columns.first.as_micros(), at(from).as_micros() / width * width);
             let last = columns.first.as_micros() + columns.len() as i64 * width;
             assert!((last - width..last).contains(&at(end).as_micros()), "up to the last one");
@@ -168,7 +168,7 @@ fn a_lane_that_begins_later_remembers_from_there() {
     assert_eq!(late.allowed() + late.refused(), comparison.sent() - before);
     for seconds in [0.0, 0.1, 3.0] {
         let columns = late.history().columns(Time::ZERO, comparison.now(), seconds);
-        assert!(columns.first <= at(10.0) && columns.first.as_secs() > 10.0 - 2.1);
+        assert!(columns.first <= at(10.0) && columns.first.as_secs_f64() > 10.0 - 2.1);
         assert_eq!(columns.iter().map(|c| c.sent).max(), Some(comparison.sent()));
         assert_eq!(columns.iter().map(|c| c.passed).max(), Some(late.allowed()));
     }

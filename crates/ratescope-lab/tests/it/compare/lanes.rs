@@ -233,8 +233,8 @@ fn what_a_lane_says_of_itself() {
     let now = comparison.now();
     let [_, _, bucket, .., log, adaptive] = comparison.lanes() else { panic!("eight lanes") };
     assert_eq!(bucket.level(now), (10.0, 10.0));
-    assert_eq!(bucket.retry_after(now), Retry::After(Span::seconds(1)));
-    assert_eq!(log.retry_after(now), Retry::After(Span::seconds(10)));
+    assert_eq!(bucket.retry_after(now), Retry::After(Span::from_secs(1)));
+    assert_eq!(log.retry_after(now), Retry::After(Span::from_secs(10)));
     // A period is open at its beginning, so it is a microsecond short of the next token.
     assert_eq!((bucket.max_admitted(1.0), log.max_admitted(1.0)), (19.999999, 10.0));
     assert_eq!(adaptive.max_admitted(1.0), f64::INFINITY);

@@ -15,7 +15,7 @@ use std::rc::Rc;
 fn log() -> Vec<(Time, f64)> {
     let begin = 1_750_000_000.0;
     let times = stream(Pattern::Bursts, "1/2s", 3, 0.0, 21_600.0).into_iter().enumerate();
-    times.map(|(i, t)| (at(begin + t.as_secs()), [1.0, 1.0, 2.0][i % 3])).collect()
+    times.map(|(i, t)| (at(begin + t.as_secs_f64()), [1.0, 1.0, 2.0][i % 3])).collect()
 }
 
 const LANES: [(&str, &str); 2] = [
@@ -45,15 +45,15 @@ fn any_part_of_a_log_is_decided_as_all_of_it() {
     for (from, seconds) in
         [(0.0, 60.0), (7000.0, 600.0), (6990.5, 60.0), (20_000.0, 4000.0), (-100.0, 30_000.0)]
     {
-        let [from, to] = [begin.as_secs() + from, begin.as_secs() + from + seconds].map(at);
+        let [from, to] = [begin.as_secs_f64() + from, begin.as_secs_f64() + from + seconds].map(at);
         past.look(from, to);
         for (lane, told) in past.run().lanes().iter().zip(&told) {
             let columns = lane.history().columns(from, to, 0.0);
             let counts = columns.iter().fold([0, 0], |[a, r], c| [a + c.allowed, r + c.refused]);
             let width = columns.width;
-            assert!(width.secs() <= (seconds / 500.0).max(0.017), "{width} of {seconds}");
-            let end =
-                columns.first.as_micros() + (columns.len() as i64) * (width.secs() * 1e6) as i64;
+            assert!(width.as_secs_f64() <= (seconds / 500.0).max(0.017), "{width} of {seconds}");
+            let end = columns.first.as_micros()
+                + (columns.len() as i64) * (width.as_secs_f64() * 1e6) as i64;
             let inside = |time: Time| time >= columns.first && time.as_micros() < end;
             let shown = |allowed| {
                 let is = |((time, _), passed): &(&(Time, f64), &bool)| {
@@ -83,7 +83,7 @@ fn two_pictures_of_a_client_agree() {
         (close.end().allowed(), close.end().refused()),
         (allowed, told.len() as u64 - allowed)
     );
-    let begin = events[0].0.as_secs();
+    let begin = events[0].0.as_secs_f64();
     let [from, to] = [begin + 9000.0, begin + 9600.0].map(at);
     close.look(from, to);
     let columns = close.run().instrument().trace().columns(from, to, 0.0);

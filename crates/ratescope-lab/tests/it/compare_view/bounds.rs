@@ -98,7 +98,7 @@ fn a_link() -> impl Strategy<Value = String> {
     let cost = prop::sample::select(vec!["0", "1", "2.5", "1000000"]);
     (lanes, rate, limit, cost, 0.0..100.0, 0_u64..99).prop_map(|(lanes, rate, limit, cost, at, seed)| {
         let lanes = lanes.join(";");
-        let at = Time::from_secs(at).unwrap();
+        let at = Time::try_from_secs_f64(at).unwrap();
         format!("limit={limit}&lanes={lanes}&auto-rate={rate}&cost={cost}&seed={seed}&at={at}&do=3:events*20")
     })
 }
@@ -111,17 +111,17 @@ proptest! {
         link in a_link(),
         width in 320.0..2000.0,
         back in -20.0..120.0,
-        window in prop::sample::select(vec![1_u32, 10, 60, 3600, 86_400]),
+        window in prop::sample::select(vec![1_u64, 10, 60, 3600, 86_400]),
         crosshair in prop::option::of(0.0..2000.0),
         own_time in any::<bool>(),
         below in prop::sample::select(vec![Below::Totals, Below::Nothing]),
         scale in prop::sample::select(vec![1.0, 0.01, 100.0, 0.0, f64::NAN, f64::INFINITY]),
     ) {
         let comparison = run(&link);
-        let right = Time::from_secs(comparison.now().as_secs() - back).unwrap();
+        let right = Time::try_from_secs_f64(comparison.now().as_secs_f64() - back).unwrap();
         let tops: Vec<_> = tops(&comparison, right).iter().map(|top| top * scale).collect();
-        let gaps = [Gap { from: at(2.0), to: at(30.0), skipped: Span::seconds(9), hidden: true }];
-        let window = Span::seconds(window);
+        let gaps = [Gap { from: at(2.0), to: at(30.0), skipped: Span::from_secs(9), hidden: true }];
+        let window = Span::from_secs(window);
         let top = total(&comparison, right, window) * scale;
         let pointer = crosshair.map(|x| [x, 0.0]);
         let size = [width, height(comparison.lanes().len(), [width, 0.0], below)];

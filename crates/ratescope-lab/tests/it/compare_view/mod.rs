@@ -16,7 +16,7 @@ use ratescope_lab::view::compare::{
 use ratescope_lab::view::{Viewport, edges, seconds_per_pixel};
 
 fn at(seconds: f64) -> Time {
-    Time::from_secs(seconds).unwrap()
+    Time::try_from_secs_f64(seconds).unwrap()
 }
 
 /// The run of a link, at the time that the link says.
@@ -224,8 +224,8 @@ fn the_level_line_passes_through_the_level() {
         // One run on its way: in which steps it goes does not matter.
         let mut comparison = Comparison::open(&link.parse().unwrap()).unwrap();
         for step in (1..40).rev() {
-            let ago = view.window.secs() * f64::from(step) / 40.3;
-            let then = view.right.before(Span::from_secs(ago).unwrap());
+            let ago = view.window.as_secs_f64() * f64::from(step) / 40.3;
+            let then = view.right.before(Span::try_from_secs_f64(ago).unwrap());
             comparison.advance(then, usize::MAX);
             let x = right - ago / seconds_per_pixel(view.size[0], view.window);
             for (i, lane) in comparison.lanes().iter().enumerate() {
@@ -306,7 +306,7 @@ fn the_top_has_room_for_the_limit_and_for_what_is_seen() {
     };
     assert!((400.0..600.0).contains(&of("exim strict")), "{busy_tops:?}");
     assert_eq!(of("token-bucket"), 12.5);
-    let window = Span::seconds(10);
+    let window = Span::from_secs(10);
     assert!((500.0..600.0).contains(&total(&busy, busy.now(), window)));
     assert_eq!(total(&quiet, quiet.now(), window), 1.08 * 4.0);
 }
@@ -381,8 +381,9 @@ fn an_event_near_the_crosshair_is_the_one_that_is_meant() {
     );
     let tops = tops(&comparison, comparison.now());
     let view = view(&comparison, 1000.0, &tops);
-    let near = at(20.0)
-        .before(Span::from_secs(3.0 * seconds_per_pixel(view.size[0], view.window)).unwrap());
+    let near = at(20.0).before(
+        Span::try_from_secs_f64(3.0 * seconds_per_pixel(view.size[0], view.window)).unwrap(),
+    );
     assert_eq!(
         words(&comparison, &view, near),
         [

@@ -116,7 +116,7 @@ fn another_decay_interval_keeps_events_per_second() {
     let per_second = |done: &str| {
         let scope = run(&format!("auto-rate=5&at=20{done}"));
         let instrument = scope.instrument();
-        lines(&scope).map(|rate| rate / instrument.period().secs())
+        lines(&scope).map(|rate| rate / instrument.period().as_secs_f64())
     };
     let (before, after) = (per_second(""), per_second("&do=20:decay=1m"));
     for (before, after) in before.into_iter().zip(after) {

@@ -6,7 +6,7 @@ use super::*;
 fn drag(scope: &mut Scope, seconds: u32, name: &str, value: impl Fn(u32) -> f64) {
     for step in 0..60 * seconds {
         scope.set(name, &value(step).to_string()).unwrap();
-        scope.advance(scope.now().after(Span::micros(16_667)), usize::MAX);
+        scope.advance(scope.now().after(Span::from_micros(16_667)), usize::MAX);
     }
 }
 
@@ -109,7 +109,7 @@ fn too_long_a_run_keeps_its_past_and_remembers_the_change() {
     let mut scope = run("auto-rate=1000000&decay=1s&limit=2000000&at=5");
     for limit in ["900000", "800000", "700000"] {
         scope.set("limit", limit).unwrap();
-        scope.advance(scope.now().after(Span::micros(16_000)), usize::MAX);
+        scope.advance(scope.now().after(Span::from_micros(16_000)), usize::MAX);
     }
     let refused = scope.instrument().refused();
     assert!(refused > 0 && refused <= 48_000, "{refused}");

@@ -27,7 +27,7 @@ fn site() -> Clients {
 #[test]
 fn a_limit_learned_and_checked() {
     let clients = site();
-    let minute = Span::minutes(1);
+    let minute = Span::from_mins(1);
     let cut = Time::from_micros(24 * 3600 * 1_000_000);
     let curve = Curve::of(&clients, Measure::SlidingLog(minute), Some(cut));
     let advice = advise(&curve, &Aim::default());
@@ -64,7 +64,7 @@ fn a_marked_client_is_never_touched() {
     assert_eq!(marks.to_string(), "nobody\nscript\n");
     let (marked, unknown) = marks.places(&clients);
     assert_eq!(unknown, ["nobody"]);
-    let mut curve = Curve::of(&clients, Measure::SlidingLog(Span::minutes(1)), None);
+    let mut curve = Curve::of(&clients, Measure::SlidingLog(Span::from_mins(1)), None);
     curve.mark(&clients, None, &marked);
     let advice = advise(&curve, &Aim::default());
     assert_eq!(advice.limit, Some(60.0));
@@ -86,13 +86,13 @@ fn rate_against_burst() {
         (at.burst, at.rate.to_string(), at.touched)
     };
     // In a minute a burst and what comes back: 10.1 at six an hour, and 10.5 at thirty.
-    assert_eq!(told(Span::minutes(1)), (10.0, "6/1h".to_owned(), 1));
+    assert_eq!(told(Span::from_mins(1)), (10.0, "6/1h".to_owned(), 1));
 }
 
 #[test]
 fn too_little_to_say() {
     let mut clients = Clients::new(Room::default());
-    let measure = Measure::FixedWindow(Span::minutes(1));
+    let measure = Measure::FixedWindow(Span::from_mins(1));
     let advice = |clients: &Clients| advise(&Curve::of(clients, measure, None), &Aim::default());
     assert_eq!(advice(&clients).doubts, [Doubt::NoEvents]);
     assert_eq!(advice(&clients).limit, None);
@@ -101,13 +101,13 @@ fn too_little_to_say() {
     }
     let advice = advice(&clients);
     assert_eq!(advice.limit, Some(1.0));
-    assert_eq!(advice.doubts, [Doubt::ShortLog(Span::seconds(19)), Doubt::AllAlike]);
+    assert_eq!(advice.doubts, [Doubt::ShortLog(Span::from_secs(19)), Doubt::AllAlike]);
 }
 
 /// That all clients count is no doubt as long as the fastest is not much faster than the next.
 #[test]
 fn the_fastest_of_few_clients() {
-    let minute = Span::minutes(1);
+    let minute = Span::from_mins(1);
     for (counts, doubts) in [
         (&[7, 3, 1][..], vec![Doubt::Fastest { untouched: 0.999, clients: 3, without: 3.0 }]),
         (&[7, 4, 1], vec![]),
@@ -133,7 +133,7 @@ fn failed_logins() {
             clients.add(&attacker.to_string(), Time::from_micros(i * 1_000_000), 1.0)
         });
     }
-    let ten = Span::minutes(10);
+    let ten = Span::from_mins(10);
     for (measure, limit, touched) in [
         (Measure::Fail2ban(ten, ten), 4.0, 50),
         (Measure::SlidingLog(ten), 3.0, 50),

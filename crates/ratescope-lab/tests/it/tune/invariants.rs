@@ -16,7 +16,7 @@ pub(crate) fn hold(data: &[u8]) {
     let again = Summary::read(&written, room).expect("what was written is read");
     assert_eq!(bytes(&again), written);
 
-    Curve::of(&summary.clients, Measure::Exim(Span::minutes(1)), Some(Time::ZERO));
+    Curve::of(&summary.clients, Measure::Exim(Span::from_mins(1)), Some(Time::ZERO));
     summary.add(&again).expect("the key is the same");
     assert!(summary.clients.len() <= room.clients);
 }

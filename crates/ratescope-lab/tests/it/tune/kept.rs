@@ -26,12 +26,12 @@ fn events_come_back_as_they_were() {
 fn late_and_unusable_events() {
     let mut clients = Clients::new(Room::default());
     for (secs, cost) in [(5.0, 1.0), (3.0, 1.0), (6.0, -1.0), (6.0, f64::NAN), (6.0, 2e12)] {
-        clients.add("a", Time::from_secs(secs).unwrap(), cost);
+        clients.add("a", Time::try_from_secs_f64(secs).unwrap(), cost);
     }
     clients.add("a", Time::LAST, 1.0);
-    clients.add("b", Time::from_secs(1.0).unwrap(), 1.0);
+    clients.add("b", Time::try_from_secs_f64(1.0).unwrap(), 1.0);
     assert_eq!((clients.requests(), clients.late(), clients.unusable()), (7, 1, 4));
-    let times: Vec<f64> = clients.moments(0).map(|m| m.time.as_secs()).collect();
+    let times: Vec<f64> = clients.moments(0).map(|m| m.time.as_secs_f64()).collect();
     assert_eq!(times, [5.0, 5.0]);
     assert_eq!((clients.find("b"), clients.find("c"), clients.key(2)), (Some(1), None, ""));
 }
@@ -85,7 +85,7 @@ fn beyond_the_room_there_are_estimates() {
     assert!(clients.len() <= room.clients && clients.bytes() <= room.bytes);
     assert!((0..20).all(|i| clients.find(&format!("busy {i}")).is_some()));
     let near = |what: u64, is: f64| (what as f64 / is - 1.0).abs() < 0.15;
-    let curve = Curve::of(&clients, Measure::SlidingLog(Span::minutes(1)), None);
+    let curve = Curve::of(&clients, Measure::SlidingLog(Span::from_mins(1)), None);
     let all = clients.clients();
     assert!(near(all, 133_354.0), "{all}");
     assert!(near(curve.touched(1.0), 66_667.0), "{}", curve.touched(1.0));

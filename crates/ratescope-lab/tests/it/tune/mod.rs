@@ -61,13 +61,13 @@ fn period() -> impl Strategy<Value = Span> {
         Just(span("1m")),
         Just(span("1h")),
         Just(span("7.3s")),
-        (1..10_000_000u64).prop_map(Span::micros),
+        (1..10_000_000u64).prop_map(Span::from_micros),
     ]
 }
 
 fn measure() -> impl Strategy<Value = Measure> {
-    let share = |span: Span, part: f64| Span::from_secs(span.secs() / part).unwrap();
-    let longest = |span: Span| span.max(Span::micros(1));
+    let share = |span: Span, part: f64| Span::try_from_secs_f64(span.as_secs_f64() / part).unwrap();
+    let longest = |span: Span| span.max(Span::from_micros(1));
     prop_oneof![
         period().prop_map(Measure::Exim),
         (period(), period()).prop_map(|(per, half_life)| Measure::Earrrl(per, half_life)),
@@ -83,7 +83,7 @@ fn measure() -> impl Strategy<Value = Measure> {
         (1u32..50, prop_oneof![Just("1s"), Just("1m")])
             .prop_map(|(n, per)| Measure::Nginx(format!("{n}/{per}").parse().unwrap())),
         (2..100_000u64, prop_oneof![Just(Counts::All), Just(Counts::Allowed)])
-            .prop_map(|(ms, counts)| Measure::Haproxy(Span::micros(1000 * ms), counts)),
+            .prop_map(|(ms, counts)| Measure::Haproxy(Span::from_micros(1000 * ms), counts)),
     ]
 }
 
@@ -223,7 +223,7 @@ proptest! {
         let clients = clients(&traffic);
         let clock = LogClock::default();
         let whole = Replay::run(&clients, limiter.clone(), &clock);
-        let curves = [Measure::Exim(Span::minutes(3)), measure].map(|measure| Curve::of(&clients, measure, None));
+        let curves = [Measure::Exim(Span::from_mins(3)), measure].map(|measure| Curve::of(&clients, measure, None));
         let mut sum = Replay::new(&clients, limiter, &clock, if known { &curves } else { &[] });
         sum.advance(&clients, alone);
         sum.finish(&clients);

@@ -82,7 +82,7 @@ const LOGS: u64 = 200;
 fn table() -> Vec<String> {
     type Person = fn(&mut Random) -> Times;
     let crowds: [(usize, Person); 2] = [(40, sender), (400, visitor)];
-    let periods = [Span::minutes(1), Span::hours(1)];
+    let periods = [Span::from_mins(1), Span::from_hours(1)];
     let steady = |from: f64, apart: f64, n: u32| -> Times {
         (0..n).map(|i| from + f64::from(i) * apart).collect()
     };

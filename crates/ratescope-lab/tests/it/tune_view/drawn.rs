@@ -228,9 +228,10 @@ fn a_client_under_the_scope() {
     let place = clients.find(OFFICE).unwrap();
     let events: Vec<(Time, f64)> =
         clients.moments(place).map(|moment| (moment.time, moment.cost)).collect();
-    let end = events.last().unwrap().0.after(Span::minutes(3));
-    let common = RunSettings { auto: false, window: Span::hours(1), ..RunSettings::default() };
-    let settings = Settings { decay: Span::minutes(1), limit: 12.0, common, ..Settings::default() };
+    let end = events.last().unwrap().0.after(Span::from_mins(3));
+    let common = RunSettings { auto: false, window: Span::from_hours(1), ..RunSettings::default() };
+    let settings =
+        Settings { decay: Span::from_mins(1), limit: 12.0, common, ..Settings::default() };
     let mut past: Past<Instrument> = Past::new(settings, events.clone()).unwrap();
     past.look(Time::from_micros(end.as_micros() - 3_600_000_000), end);
     let refused = analysis.replayed().unwrap().refused_clients();
@@ -257,7 +258,7 @@ fn a_client_under_the_scope() {
 /// Costs are those of the events.
 #[test]
 fn events_cost_what_they_cost() {
-    let at = |seconds: f64| Time::from_secs(seconds).unwrap();
+    let at = |seconds: f64| Time::try_from_secs_f64(seconds).unwrap();
     let common = RunSettings { auto: false, ..RunSettings::default() };
     let settings = Settings { limit: 10.0, common, ..Settings::default() };
     let events = vec![(at(1.0), 4.0), (at(1.0), 5.0), (at(1.0), 6.0), (at(2e9), 1.0)];

@@ -17,7 +17,7 @@ pub(crate) const OFFICE: &str = "203.0.113.10";
 /// A made-up log.
 pub(crate) fn log(style: Style) -> String {
     let mut text = String::from(style.header());
-    for entry in Sample::new(1, 20_000, Span::hours(48)).unwrap() {
+    for entry in Sample::new(1, 20_000, Span::from_hours(48)).unwrap() {
         style.write(&entry, &mut text);
     }
     text

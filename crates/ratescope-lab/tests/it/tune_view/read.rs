@@ -195,7 +195,7 @@ fn lines_that_wait_are_within_the_room() {
     let line = |i: u32| format!("{}.{:06},c{}\n", i / 2000, i % 2000 * 500, i % 10);
     let text: String = (0..60_000).map(line).collect();
     let mut import =
-        Import::new(ReadOptions { slack: Some(Span::minutes(1)), ..Default::default() }, room);
+        Import::new(ReadOptions { slack: Some(Span::from_mins(1)), ..Default::default() }, room);
     import.feed(b"time,key\n").unwrap();
     let used = allocation_counter::measure(|| {
         text.as_bytes().chunks(4096).for_each(|piece| import.feed(piece).unwrap());

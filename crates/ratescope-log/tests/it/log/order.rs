@@ -14,8 +14,8 @@ struct Ordered {
     most_held: usize,
 }
 
-fn order(events: &[(i64, bool)], slack: u32, most: usize, spread: Spread) -> Ordered {
-    let mut order = Order::new(Span::seconds(slack), most, spread);
+fn order(events: &[(i64, bool)], slack: u64, most: usize, spread: Spread) -> Ordered {
+    let mut order = Order::new(Span::from_secs(slack), most, spread);
     let (mut out, mut most_held) = (Vec::new(), 0);
     let mut take = |time: Time, i: &usize| out.push((time.as_micros(), *i));
     for (i, &(micros, coarse)) in events.iter().enumerate() {
@@ -84,7 +84,7 @@ fn the_clock_may_be_set_back() {
 #[test]
 fn newest_first_is_told() {
     let is_newest_first = |seconds: &[i64]| {
-        let mut order = Order::new(Span::seconds(60), 1 << 20, Spread::Coarse);
+        let mut order = Order::new(Span::from_secs(60), 1 << 20, Spread::Coarse);
         for second in seconds {
             let when = When { time: Time::from_micros(second * SECOND), coarse: true, times: 1 };
             order.push(when, 1, (), &mut |_, ()| {});
@@ -171,7 +171,7 @@ fn the_log_may_go_ahead() {
 /// lines.
 #[test]
 fn a_line_may_be_several_events() {
-    let mut order = Order::new(Span::seconds(5), 100, Spread::Coarse);
+    let mut order = Order::new(Span::from_secs(5), 100, Spread::Coarse);
     let mut seen = Vec::new();
     for (i, (second, times)) in [(7, 3), (8, 0), (7, 1)].into_iter().enumerate() {
         let when = When { time: Time::from_micros(second * SECOND), coarse: true, times };
@@ -186,7 +186,7 @@ fn a_line_may_be_several_events() {
 /// Lines that take more bytes than there is room for come out early.
 #[test]
 fn what_is_held_has_a_budget_in_bytes() {
-    let mut order = Order::new(Span::seconds(60), 1000, Spread::Never);
+    let mut order = Order::new(Span::from_secs(60), 1000, Spread::Never);
     let mut seen = Vec::new();
     for i in 0..100 {
         let when = When { time: Time::from_micros(i * SECOND), coarse: true, times: 1 };
@@ -209,7 +209,7 @@ fn long_rows_have_this_budget_too() {
     let names: Names = ["path", "ip"].into_iter().collect();
     let mut out = 0;
     let used = allocation_counter::measure(|| {
-        let mut order = Order::new(Span::seconds(60), room, Spread::Never);
+        let mut order = Order::new(Span::from_secs(60), room, Spread::Never);
         let mut log = Log::open(log.as_bytes(), &Options::default()).unwrap();
         while log
             .read(&mut |record| {
@@ -227,7 +227,7 @@ fn long_rows_have_this_budget_too() {
 /// The memory of a busy second is freed when the seconds after it are quiet.
 #[test]
 fn a_busy_second_leaves_no_memory_behind() {
-    let mut order = Order::new(Span::seconds(1), 1 << 20, Spread::Never);
+    let mut order = Order::new(Span::from_secs(1), 1 << 20, Spread::Never);
     let mut add = |second: i64, lines: usize| {
         let when = When { time: Time::from_micros(second * SECOND), coarse: true, times: 1 };
         let measured = allocation_counter::measure(|| {
@@ -259,7 +259,7 @@ proptest! {
     #[test]
     fn everything_comes_out_in_order(
         steps in prop::collection::vec((0i64..3_000_000, -4_000_000i64..1, any::<bool>()), 0..60),
-        slack in 0u32..8,
+        slack in 0u64..8,
         most in 1usize..80,
         spread in prop::sample::select(&[Spread::Coarse, Spread::Always, Spread::Never]),
         coarse in any::<bool>(),

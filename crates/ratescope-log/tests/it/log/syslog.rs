@@ -220,7 +220,7 @@ fn the_year_follows_from_the_months() {
 /// The first line is not in the future: its year is the last one that fits.
 #[test]
 fn the_first_year_is_the_last_that_fits() {
-    let clock = |text: &str| Year::Before(Time::from_secs(text.parse().unwrap()).unwrap());
+    let clock = |text: &str| Year::Before(Time::try_from_secs_f64(text.parse().unwrap()).unwrap());
     // 10 March 2024, 12:00 UTC.
     let now = clock("1710072000");
     for (stamp, date) in [

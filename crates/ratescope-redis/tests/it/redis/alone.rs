@@ -44,7 +44,7 @@ async fn assert_alike(server: &Server, text: &str, keys: &[&str], events: &[(Tim
             let ours = if operation == "peek" { memory.peek(&event) } else { memory.check(&event) };
             let what = || format!("{text}, event {i} at {time}, cost {cost}, {operation}: {ours}");
             assert_eq!(theirs[0] == "1", ours.is_allowed(), "{}", what());
-            let wait = ours.wait().map_or(0.0, |wait| wait.secs());
+            let wait = ours.wait().map_or(0.0, |wait| wait.as_secs_f64());
             let levels = ours.outcomes().flat_map(|one| [one.outcome.level, one.outcome.limit]);
             let expected: Vec<f64> = [wait].into_iter().chain(levels).collect();
             assert_eq!(theirs.len(), 1 + expected.len(), "{}", what());
@@ -148,7 +148,7 @@ fn a_state_is_decoded() {
         .unwrap()
         .stdout;
     let value = value.strip_suffix(b"\n").unwrap();
-    let now = Time::from_secs(1.0).unwrap();
+    let now = Time::try_from_secs_f64(1.0).unwrap();
     let limits = decode(&policy(text), value, now).unwrap();
     let said: Vec<(String, f64)> =
         limits.iter().map(|one| (one.limit.clone(), one.outcome.level.round())).collect();

@@ -84,8 +84,8 @@ fn deeds(size: u64, period: f64) -> impl Strategy<Value = Vec<Op>> {
 
 /// A limiter of a kind with these numbers, and so many blocks if it has any.
 fn limiter(kind: &str, [count, per, size]: Triple, blocks: u64) -> AnyLimiter {
-    let kind = kind.replace("{short}", &Span::micros(per.div_ceil(blocks)).to_string());
-    case(&kind, count as f64 / 1e6, Span::micros(per), size as f64 / 1e6).limiter
+    let kind = kind.replace("{short}", &Span::from_micros(per.div_ceil(blocks)).to_string());
+    case(&kind, count as f64 / 1e6, Span::from_micros(per), size as f64 / 1e6).limiter
 }
 
 /// Two limiters of one shape, by some of the [`KINDS`], and deeds on the scale of the first. The second is the
@@ -124,7 +124,8 @@ struct Turn<'a> {
 /// To the microsecond, but beyond 285 years to 15 digits.
 fn same_wait(theirs: Option<Span>, ours: Option<Span>) -> bool {
     let near = |(theirs, ours): (f64, f64)| ours > 9e9 && (theirs - ours).abs() < 1e-15 * ours;
-    theirs == ours || theirs.map(Span::secs).zip(ours.map(Span::secs)).is_some_and(near)
+    theirs == ours
+        || theirs.map(Span::as_secs_f64).zip(ours.map(Span::as_secs_f64)).is_some_and(near)
 }
 
 impl Turn<'_> {

@@ -46,7 +46,7 @@ pub(crate) fn assert_near(what: impl Fn() -> String, theirs: f64, ours: f64) {
 
 /// To the microsecond, but beyond 285 years to 15 digits.
 fn rounded(retry: Retry) -> Option<String> {
-    let seconds = retry.wait()?.secs();
+    let seconds = retry.wait()?.as_secs_f64();
     Some(if seconds > 9e9 { format!("{seconds:.14e}") } else { seconds.to_string() })
 }
 
@@ -189,7 +189,7 @@ async fn debts_are_kept_alike() {
     let store = open(&server.url(), rules(text), patient("debts:"));
     let memory = MemoryStore::new(rules(text), 1000);
     let fields = [("user", "ann")];
-    let at = |seconds: f64| Time::from_secs(seconds + 1e9).unwrap();
+    let at = |seconds: f64| Time::try_from_secs_f64(seconds + 1e9).unwrap();
     for _ in 0..10 {
         let event = Event { time: at(0.0), cost: 1e7, fields: &fields };
         store.settle_async(&event, event.time, None).await.unwrap();
@@ -213,7 +213,7 @@ async fn odd_costs_are_decided_alike() {
     let Some(server) = Server::start(&[]) else { return };
     let costs = [1.0, f64::NAN, -1.0, 0.0, f64::INFINITY, 1e-9, 1e13, 1e12, 0.3, -0.0, 1.0, 2.5];
     for (number, kind) in KINDS.iter().enumerate().filter(|(_, kind)| !kind.contains("by hour")) {
-        let case = random::case(kind, 3.0, ratescope::Span::minutes(1), 3.0);
+        let case = random::case(kind, 3.0, ratescope::Span::from_mins(1), 3.0);
         let text = format!("{} per user", case.limiter);
         let store = open(&server.url(), rules(&text), patient(&format!("{number}:")));
         let event = |i: i64| (Time::from_micros(i * 700_000 + 5), costs[i as usize % costs.len()]);
@@ -234,7 +234,7 @@ async fn nobody_waits_until_the_clock_has_caught_up() {
     use super::random::{COUNTING, RATES};
     let Some(server) = Server::start(&[]) else { return };
     for kind in COUNTING.iter().chain(RATES).filter(|kind| !kind.contains("by hour")) {
-        let limiter = random::case(kind, 2.0, ratescope::Span::seconds(1), 2.0).limiter;
+        let limiter = random::case(kind, 2.0, ratescope::Span::from_secs(1), 2.0).limiter;
         let text = format!("{limiter} per user");
         let store = open(&server.url(), rules(&text), patient(&format!("{text}:")));
         super::set_back::assert_followed(&store).await;

@@ -35,7 +35,7 @@ async fn processes_share_them() {
         let options = || patient(if one_node { "one:" } else { "rs:" }).one_node(one_node);
         let start = || Exceptions::new(open(&server.url(), rules(RULES), options()));
         let (one, other) = (start(), start());
-        let (now, until) = (now(), now().after(Span::hours(1)));
+        let (now, until) = (now(), now().after(Span::from_hours(1)));
         one.set(exception(&one, "ann", "5/1h", until), now).await.unwrap();
         one.set(exception(&one, "eve, x", "1/1h", until), now).await.unwrap();
         one.set(exception(&one, "eve", "1/1h", until), now).await.unwrap();
@@ -65,7 +65,7 @@ async fn processes_share_them() {
 async fn they_are_bounded_and_expire() {
     let Some(server) = Server::start(&[]) else { return };
     let store = Exceptions::new(open(&server.url(), rules(RULES), patient("rs:")));
-    let (now, until) = (now(), now().after(Span::hours(1)));
+    let (now, until) = (now(), now().after(Span::from_hours(1)));
     for i in 0..1000 {
         store.set(exception(&store, &format!("u{i}"), "5/1h", until), now).await.unwrap();
     }
@@ -76,7 +76,10 @@ async fn they_are_bounded_and_expire() {
     let left: f64 = left.trim_start_matches(':').trim().parse().unwrap();
     assert!((3_000_000.0..=3_601_000.0).contains(&left), "{left}");
     // Those that are over make room, and the last takes the value along.
-    store.set(exception(&store, "more", "5/1h", until.after(Span::hours(1))), until).await.unwrap();
+    store
+        .set(exception(&store, "more", "5/1h", until.after(Span::from_hours(1))), until)
+        .await
+        .unwrap();
     assert_eq!(store.list(until).len(), 1);
     store.set(exception(&store, "more", "5/1h", until), until).await.unwrap();
     assert_eq!(server.command(&["EXISTS", "rs:exceptions:my%20shop"]).trim(), ":0");

@@ -39,7 +39,7 @@ fn options() -> Options {
     Options::default()
         .deadline(DEADLINE)
         .rest(Duration::from_millis(5))
-        .clock(TimeSource::Event { keep: Span::hours(1) })
+        .clock(TimeSource::Event { keep: Span::from_hours(1) })
 }
 
 /// A limit that some users reach and others do not.

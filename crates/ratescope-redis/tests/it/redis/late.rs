@@ -87,7 +87,7 @@ async fn a_pause_has_a_clock_of_its_own() {
         return;
     }
     let nobody = Port::hold();
-    for skew in [None, Some(Span::hours(1))] {
+    for skew in [None, Some(Span::from_hours(1))] {
         let clock = skew.map_or(TimeSource::Redis, |most_skew| TimeSource::Host { most_skew });
         let options = || options().clock(clock);
         let store = open(&format!("redis://{nobody}"), rules("gcra 1/100ms per user"), options());
@@ -115,7 +115,7 @@ async fn a_pause_has_a_clock_of_its_own() {
 /// Events with numbers of their own go on where those with the usual ones were.
 #[tokio::test]
 async fn a_pause_goes_on_for_events_with_numbers() {
-    for most_skew in [None, Some(Span::hours(1))] {
+    for most_skew in [None, Some(Span::from_hours(1))] {
         let Some(mut server) = Server::start(&[]) else { return };
         let clock = most_skew.map_or(TimeSource::Redis, |most_skew| TimeSource::Host { most_skew });
         let text = "token-bucket 10/365d per user";

@@ -311,7 +311,7 @@ async fn windows_of_real_time_are_bounded() {
         passed
     };
     let all = join_all(stores.iter().flat_map(|store| [run(store), run(store)])).await.concat();
-    let share = Share::Leased(Span::micros(50_000));
+    let share = Share::Leased(Span::from_micros(50_000));
     let limiter = text.parse().unwrap();
     let mut begins: Vec<_> = all.iter().map(|(begin, _)| *begin).collect();
     begins.sort_unstable();

@@ -56,7 +56,7 @@ fn patient(prefix: &str) -> Options {
     Options::default()
         .prefix(prefix)
         .deadline(server::PATIENCE)
-        .clock(TimeSource::Event { keep: Span::hours(1) })
+        .clock(TimeSource::Event { keep: Span::from_hours(1) })
 }
 
 fn open(url: &str, rules: Rules, options: Options) -> RedisStore {

@@ -34,7 +34,7 @@ async fn a_replica_that_may_not_write_has_counted_nothing() {
 async fn keys_are_kept_for_any_time() {
     let Some(server) = Server::start(&[]) else { return };
     for (i, keep) in [90.0005, 0.0001, 1e-6, 0.0, 9e9, 9e11].into_iter().enumerate() {
-        let clock = TimeSource::Event { keep: Span::from_secs(keep).unwrap() };
+        let clock = TimeSource::Event { keep: Span::try_from_secs_f64(keep).unwrap() };
         let options = patient(&format!("{i}:")).clock(clock);
         let store = open(&server.url(), rules(RULES), options);
         assert_eq!(ask(&store, "local").await.fault, None, "{keep} s");

@@ -300,7 +300,7 @@ async fn what_redis_cannot_compute_is_refused() {
 #[tokio::test]
 async fn a_host_is_believed_as_far_as_its_skew() {
     let Some(server) = Server::start(&[]) else { return };
-    let clock = TimeSource::Host { most_skew: Span::hours(1) };
+    let clock = TimeSource::Host { most_skew: Span::from_hours(1) };
     let options = patient("h:").clock(clock);
     let store = open(&server.url(), rules("fixed-window 1/1000w per user"), options);
     let reset = async |micros: i64| {
@@ -309,7 +309,7 @@ async fn a_host_is_believed_as_far_as_its_skew() {
         let fields = [("user", "ann")];
         let answer = check(&store, time, 1.0, &fields, details).await;
         assert_eq!(answer.fault, None);
-        answer.quota().unwrap().reset.secs()
+        answer.quota().unwrap().reset.as_secs_f64()
     };
     let now = server.command(&["TIME"]);
     let now: i64 = now.lines().nth(2).unwrap().parse().unwrap();

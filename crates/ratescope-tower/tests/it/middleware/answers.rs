@@ -98,7 +98,7 @@ fn a_herd_is_told_to_come_back_at_different_times_and_never_too_early() {
         (0..200).map(seconds).collect::<Vec<_>>()
     };
     assert!(told(Span::ZERO).iter().all(|seconds| *seconds == 30));
-    let mut spread = told(Span::seconds(20));
+    let mut spread = told(Span::from_secs(20));
     spread.sort_unstable();
     assert!(spread.iter().all(|seconds| (30..=50).contains(seconds)), "{spread:?}");
     // Of 20 seconds, 200 who were refused leave hardly one out; a chance of 1 in 10^20 for half of them.

@@ -80,7 +80,7 @@ async fn whoever_gets_no_seat_is_not_counted() {
     let Some(server) = Server::start(&[]) else { return };
     let rules = "domain: web\nlimit: leaky-bucket 10/1s queue 100 per all\n";
     let rules = Rules::read("rules.yaml", rules).unwrap();
-    let clock = TimeSource::Event { keep: Span::hours(1) };
+    let clock = TimeSource::Event { keep: Span::from_hours(1) };
     let options = Options::default().deadline(PATIENCE).clock(clock);
     let store = RedisStore::open(&server.url(), rules, options).unwrap();
     let layer = limit(store.clone(), &Hand::default()).queue(5);

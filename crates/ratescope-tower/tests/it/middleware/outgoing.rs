@@ -88,12 +88,12 @@ fn limits_are_for_what_the_call_says() {
 fn a_call_that_would_wait_too_long_is_not_made_and_not_counted() {
     let clock = Hand::default();
     let pace = pace("gcra 1/1s burst 1", &clock);
-    let at_most = |seconds| Waiting::DEFAULT.at_most(Span::seconds(seconds));
+    let at_most = |seconds| Waiting::DEFAULT.at_most(Span::from_secs(seconds));
     let mut patient = pace.clone().waiting(at_most(1)).layer(Inner::default());
     let mut hasty = pace.waiting(at_most(0)).layer(Inner::default());
     assert_ready_ok!(call(&mut hasty, "http://a/1").poll());
     let error = assert_ready_err!(call(&mut hasty, "http://a/2").poll());
-    assert_eq!(error, CallError::GaveUp(NotAllowed::TooLong(Duration::from_secs(1))));
+    assert_eq!(error, CallError::GaveUp(NotAllowed::Refused { after: Duration::from_secs(1) }));
     assert_eq!(error.to_string(), "the call was not made: the event would have to wait for 1s");
     // The layers are clones, so they are limited together; what was given up is not counted.
     let mut waits = call(&mut patient, "http://a/3");
@@ -173,7 +173,7 @@ fn a_host_that_asks_for_a_pause_gets_it() {
 #[test]
 fn a_pause_holds_for_calls_in_a_queue() {
     let clock = Hand::default();
-    let waiting = Waiting::DEFAULT.at_most(Span::seconds(10));
+    let waiting = Waiting::DEFAULT.at_most(Span::from_secs(10));
     let pace = pace("leaky-bucket 1/2s queue 5", &clock).waiting(waiting);
     let mut client = pace.layer(answering([(RETRY_AFTER, "7")]));
     let mut refused = call(&mut client, "http://a/status/429");
@@ -217,7 +217,7 @@ fn a_clock_that_is_set_back_does_not_prolong_a_pause() {
 #[test]
 fn a_call_that_a_pause_ends_is_not_counted() {
     let clock = Hand::default();
-    let waiting = Waiting::DEFAULT.at_most(Span::seconds(5));
+    let waiting = Waiting::DEFAULT.at_most(Span::from_secs(5));
     let pace = pace("leaky-bucket 1/1s queue 10 & sliding-log 2/1h", &clock).waiting(waiting);
     let mut client = pace.layer(answering([(RETRY_AFTER, "60")]));
     let mut refused = call(&mut client, "http://a/status/429");
@@ -226,7 +226,7 @@ fn a_call_that_a_pause_ends_is_not_counted() {
     assert_ready_ok!(refused.poll());
     clock.set(1.0);
     let error = assert_ready_err!(queued.poll());
-    assert_eq!(error, CallError::GaveUp(NotAllowed::TooLong(Duration::from_secs(59))));
+    assert_eq!(error, CallError::GaveUp(NotAllowed::Refused { after: Duration::from_secs(59) }));
     clock.set(60.0);
     assert_ready_ok!(call(&mut client, "http://a/next").poll());
 }
@@ -241,7 +241,7 @@ fn pause<const N: usize>(status: u16, headers: [(http::HeaderName, &str); N]) ->
     let mut hasty = pace.waiting(Waiting::DEFAULT.at_most(Span::ZERO)).layer(Inner::default());
     match assert_ready!(call(&mut hasty, "http://a/next").poll()) {
         Ok(_) => 0.0,
-        Err(CallError::GaveUp(NotAllowed::TooLong(wait))) => wait.as_secs_f64(),
+        Err(CallError::GaveUp(NotAllowed::Refused { after: wait })) => wait.as_secs_f64(),
         Err(other) => panic!("{other}"),
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Hand(FakeClock);
 
 impl Hand {
     pub(crate) fn set(&self, seconds: f64) {
-        self.0.set(Time::from_secs(seconds).unwrap());
+        self.0.set(Time::try_from_secs_f64(seconds).unwrap());
     }
 }
 

@@ -48,13 +48,13 @@ async fn a_call_waits_for_its_limit_and_for_its_host() {
 
     let mut second = pin!(client.get(&uri).send());
     assert!(is_pending(second.as_mut()), "one a second");
-    clock.advance(Span::seconds(1));
+    clock.advance(Span::from_secs(1));
     assert_eq!(second.await.unwrap().status(), 429);
 
     let mut third = pin!(client.get(&uri).send());
-    clock.advance(Span::seconds(29));
+    clock.advance(Span::from_secs(29));
     assert!(is_pending(third.as_mut()), "the host asked for a pause");
-    clock.advance(Span::seconds(1));
+    clock.advance(Span::from_secs(1));
     assert_eq!(third.await.unwrap().status(), 200);
 }
 

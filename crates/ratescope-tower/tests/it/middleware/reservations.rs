@@ -263,7 +263,8 @@ fn what_is_held_open_for_long_is_no_credit() {
         assert!(kept.lock().unwrap().len() >= 30, "{rules}");
         // All are closed at once, and none has used anything.
         kept.lock().unwrap().drain(..).for_each(drop);
-        let event = |cost| Event { time: Time::from_secs(1058.0).unwrap(), cost, fields: &ann };
+        let event =
+            |cost| Event { time: Time::try_from_secs_f64(1058.0).unwrap(), cost, fields: &ann };
         let passed = (0..9).filter(|_| store.check(&event(1000.0)).is_allowed()).count();
         assert!(passed <= 2, "{rules}: {passed} thousand pass at once, of 2000");
     }

@@ -96,7 +96,7 @@ fn a_request_waits_in_the_queue() {
     let context = &mut Context::from_waker(Waker::noop());
     assert!(check.as_mut().poll(context).is_pending());
     assert_eq!(limit.waiting(), 1);
-    clock.advance(Span::seconds(1));
+    clock.advance(Span::from_secs(1));
     assert!(matches!(check.as_mut().poll(context), Poll::Ready(Ok(_))));
     assert_eq!(limit.waiting(), 0);
 }
@@ -136,7 +136,7 @@ async fn a_server_of_plain_hyper() {
     let (status, left, body) = get().await;
     assert_eq!((status, left.as_str()), (429, "0"));
     assert!(body.contains("\"retry_after\":1"), "{body}");
-    clock.advance(Span::seconds(1));
+    clock.advance(Span::from_secs(1));
     assert_eq!(get().await.0, 200);
     server.abort();
 }
@@ -169,6 +169,6 @@ async fn an_application_of_actix_web() {
     assert_eq!((status, left.as_str(), kind.as_str()), (429, "0", "application/problem+json"));
     assert!(body.contains("\"retry_after\":1"), "{body}");
     assert_eq!(get("192.0.2.2").await.0, 200, "another address");
-    clock.advance(Span::seconds(1));
+    clock.advance(Span::from_secs(1));
     assert_eq!(get("192.0.2.1").await.0, 200);
 }

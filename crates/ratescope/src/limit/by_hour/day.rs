@@ -9,7 +9,7 @@ use core::fmt;
 pub const HOURS: usize = 24;
 
 /// The default length of a day.
-pub const DAY: Span = Span::hours(24);
+pub const DAY: Span = Span::from_hours(24);
 
 /// A day of 24 hours, all of the same length, and how far its clock is ahead of the origin of time.
 ///
@@ -40,14 +40,14 @@ impl Day {
     /// When the day is less than a millisecond or more than a century, or the clock is more than a
     /// day off.
     pub fn new(length: Span, ahead: f64) -> Result<Self, BadNumber> {
-        if !(1e-3..=3.2e9).contains(&length.secs()) {
+        if !(1e-3..=3.2e9).contains(&length.as_secs_f64()) {
             let want = "from a millisecond to a century";
-            return Err(BadNumber { what: "the day", given: length.secs(), want });
+            return Err(BadNumber { what: "the day", given: length.as_secs_f64(), want });
         }
-        if ahead.is_nan() || ahead.abs() > length.secs() {
+        if ahead.is_nan() || ahead.abs() > length.as_secs_f64() {
             return Err(BadNumber { what: "the offset", given: ahead, want: "at most a day" });
         }
-        let hour = Span::from_secs(length.secs() / HOURS as f64)?.micros_up();
+        let hour = Span::try_from_secs_f64(length.as_secs_f64() / HOURS as f64)?.micros_up();
         Ok(Day { length, hour, ahead: libm::round(ahead * 1e6) as i64 })
     }
 
@@ -77,7 +77,7 @@ impl Day {
 
     /// The length of an hour.
     pub fn hour(&self) -> Span {
-        Span::micros(self.hour.unsigned_abs())
+        Span::from_micros(self.hour.unsigned_abs())
     }
 
     /// The index of the hour that contains `at`, from 0 to 23.
@@ -107,7 +107,7 @@ impl Day {
 
 /// Reads a span with a sign, as in `+1h` or `-5h30m`, in seconds.
 fn signed(text: &str) -> Result<f64, ParseError> {
-    let read = |span: &str| span.parse::<Span>().map(Span::secs);
+    let read = |span: &str| span.parse::<Span>().map(Span::as_secs_f64);
     match (text.strip_prefix('+'), text.strip_prefix('-')) {
         (Some(span), _) => read(span),
         (_, Some(span)) => read(span).map(|seconds| -seconds),
@@ -120,7 +120,7 @@ impl fmt::Display for Day {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.ahead != 0 {
             let sign = if self.ahead < 0 { '-' } else { '+' };
-            write!(f, " offset {sign}{}", Span::micros(self.ahead.unsigned_abs()))?;
+            write!(f, " offset {sign}{}", Span::from_micros(self.ahead.unsigned_abs()))?;
         }
         if self.length != DAY {
             write!(f, " day {}", self.length)?;

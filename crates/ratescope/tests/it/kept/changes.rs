@@ -16,7 +16,7 @@ fn change(old: &str, new: &str) -> String {
     match new.restore(&kept) {
         Ok(state) => {
             let wait = match new.retry_after(&state, now, 1.0) {
-                Retry::After(wait) => format!("{:.1}s", wait.secs()),
+                Retry::After(wait) => format!("{:.1}s", wait.as_secs_f64()),
                 Retry::Never => "never".to_owned(),
             };
             format!("{:.1} left, wait {wait}", new.remaining(&state, now) + 0.0)
@@ -226,7 +226,7 @@ fn a_long_log_becomes_short() {
         let mut state = limit.restore(&kept).unwrap();
         let Retry::After(wait) = limit.retry_after(&state, now, 1.0) else { panic!("never") };
         // It waits until fewer events than the limit are left.
-        let last = 5000 - limit.max_admitted(ratescope::Span::micros(1), 1.0) as i64;
+        let last = 5000 - limit.max_admitted(ratescope::Span::from_micros(1), 1.0) as i64;
         assert_eq!(now.after(wait).as_micros(), last * 500_000 + 3_600_000_000, "{limit}");
         assert!(limit.check(&mut state, now.after(wait), 1.0).is_allowed());
     }

@@ -84,7 +84,7 @@ proptest! {
     ) {
         let policies = pair.map(policy);
         let (mut together, mut alone) = (Shared::default(), [(); 2].map(|()| Shared::default()));
-        for ((time, step), turn) in times(&steps, Span::seconds(10), Time::ZERO).into_iter().zip(turns) {
+        for ((time, step), turn) in times(&steps, Span::from_secs(10), Time::ZERO).into_iter().zip(turns) {
             let (policy, event) = (&policies[turn], event(time, step));
             prop_assert_eq!(together.check(policy, &event), alone[turn].check(policy, &event));
         }
@@ -102,14 +102,14 @@ proptest! {
         let policies = pair.map(|text| policy(&format!("{text} per user")));
         let forwards: Vec<Step> = steps.iter().map(|s| Step { gap: s.gap.abs(), ..*s }).collect();
         let (steps, mut store) = (forwards, Shared::default());
-        for ((time, step), turn) in times(&steps, Span::seconds(10), Time::ZERO).into_iter().zip(turns) {
+        for ((time, step), turn) in times(&steps, Span::from_secs(10), Time::ZERO).into_iter().zip(turns) {
             let level = |store: &Shared, policy: &Policy| {
                 let limiter = &policy.limits()[0].limiter;
                 let kept = store.0.values().next().map(|bytes| Kept::from_bytes(bytes).unwrap());
                 let state = kept.map(|kept| limiter.restore(&kept).unwrap());
                 let level = limiter.peek(&state.unwrap_or_else(|| limiter.initial()), time, 0.0).level;
                 // EARRRL's is in the period of its rate.
-                if let AnyLimiter::Earrrl(earrrl) = limiter { level / earrrl.limit().per().secs() } else { level }
+                if let AnyLimiter::Earrrl(earrrl) = limiter { level / earrrl.limit().per().as_secs_f64() } else { level }
             };
             store.check(&policies[turn], &event(time, step));
             let [one, other] = [0, 1].map(|i| level(&store, &policies[i]));
@@ -131,7 +131,7 @@ proptest! {
         let (mut store, mut now, mut admitted) = (Shared::default(), 0.0, 0.0);
         for (gap, turn) in gaps {
             now += gap;
-            let time = Time::from_secs(now).unwrap();
+            let time = Time::try_from_secs_f64(now).unwrap();
             admitted += f64::from(store.check(&policies[turn], &Event { time, cost: 1.0, fields: &[("user", "ann")] }));
             let (size, rate) = (sizes.0.max(sizes.1), rates.0.max(rates.1));
             let most = f64::from(size) + f64::from(rate) * now / 60.0;

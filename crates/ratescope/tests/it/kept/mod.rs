@@ -15,7 +15,7 @@ use ratescope::{Limiter, Span, Time};
 /// A limiter and another one of the same shape, of 1 to 10,000 events in a millisecond to a year;
 /// and their period. The limiters of servers have no other form.
 fn pairs() -> impl Strategy<Value = ([AnyLimiter; 2], Span)> {
-    let shape = |kind| case(kind, 10.0, Span::minutes(1), 10.0).limiter.shape();
+    let shape = |kind| case(kind, 10.0, Span::from_mins(1), 10.0).limiter.shape();
     let ours = || KINDS.into_iter().filter(|kind| !is_server(kind));
     let others = |a| ours().filter(move |b| shape(a) == shape(b)).map(move |b| [a, b]);
     let pairs = prop::sample::select(ours().flat_map(others).collect::<Vec<_>>());
@@ -74,7 +74,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 /// The times of the steps, on from `now`.
 fn times(steps: &[Step], period: Span, mut now: Time) -> Vec<(Time, Step)> {
     let at = |step: &Step| {
-        let micros = (step.gap * period.secs() * 1e6) as i64;
+        let micros = (step.gap * period.as_secs_f64() * 1e6) as i64;
         now = Time::from_micros(now.as_micros() + micros);
         (now, *step)
     };

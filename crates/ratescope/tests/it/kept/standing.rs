@@ -24,7 +24,7 @@ fn drains(limiter: &AnyLimiter) -> Option<Span> {
     let mut full = limiter.initial();
     limiter.charge(&mut full, Time::ZERO, size).unwrap();
     // Rounded up to a microsecond.
-    Span::from_secs(limiter.reset_after(&full, Time::ZERO).secs() - 1e-6).ok()
+    Span::try_from_secs_f64(limiter.reset_after(&full, Time::ZERO).as_secs_f64() - 1e-6).ok()
 }
 
 /// The state after the steps, and the latest of their times: two buckets disagree about any time before,
@@ -46,7 +46,7 @@ proptest! {
     ) {
         let limiter = &limiter;
         let (mut state, last) = run(limiter, &before, period);
-        let now = Time::from_micros(last.as_micros() + (silence * period.secs() * 1e6) as i64);
+        let now = Time::from_micros(last.as_micros() + (silence * period.as_secs_f64() * 1e6) as i64);
         let bytes = limiter.keep(&state, now).to_bytes();
         let mut restored = limiter.restore(&Kept::from_bytes(&bytes).unwrap()).unwrap();
         let back = drains(limiter);
@@ -71,14 +71,14 @@ proptest! {
         let (was, is) = (old.peek(&state, now, 0.0), new.peek(&restored, now, 0.0));
         let unit = |limiter: &AnyLimiter| match limiter {
             // EARRRL's level is in the period of its rate.
-            AnyLimiter::Earrrl(earrrl) => earrrl.limit().per().secs(),
+            AnyLimiter::Earrrl(earrrl) => earrrl.limit().per().as_secs_f64(),
             _ => 1.0,
         };
         let (was, level) = (was.level / unit(&old), is.level / unit(&new));
         match new {
             AnyLimiter::TokenBucket(_) | AnyLimiter::Gcra(_) | AnyLimiter::LeakyBucket(_) => {
                 // It empties within a microsecond, and is kept as of the last at which it was not empty.
-                let instant = old.max_admitted(Span::micros(3), 1.0) - old.max_admitted(Span::micros(2), 1.0);
+                let instant = old.max_admitted(Span::from_micros(3), 1.0) - old.max_admitted(Span::from_micros(2), 1.0);
                 prop_assert!(level <= was * (1.0 + 1e-12) + instant, "{level}, was {was}");
                 prop_assert!(level >= was * (1.0 - 1e-12) - 3e-6, "{level}, was {was}");
             }

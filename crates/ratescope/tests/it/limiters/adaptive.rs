@@ -19,9 +19,9 @@ fn adaptive(text: &str) -> Adaptive {
 fn greedy(limit: &Adaptive, spans: i32) -> Vec<(f64, f64)> {
     let mut state = limit.initial();
     let (mut now, mut found) = (Time::ZERO, Vec::new());
-    let step = limit.smoothing().increase.secs() / 100.0;
+    let step = limit.smoothing().increase.as_secs_f64() / 100.0;
     for i in 1..=spans {
-        let end = Time::from_secs(f64::from(i) * step).unwrap();
+        let end = Time::try_from_secs_f64(f64::from(i) * step).unwrap();
         while now < end {
             now = match refused(limit, &mut state, now, 1.0) {
                 None => micros_later(now, 1),
@@ -29,7 +29,7 @@ fn greedy(limit: &Adaptive, spans: i32) -> Vec<(f64, f64)> {
                 Some(Retry::Never) => unreachable!(),
             };
         }
-        let most = limit.highest_after(0.0, Span::from_secs(now.as_secs()).unwrap());
+        let most = limit.highest_after(0.0, Span::try_from_secs_f64(now.as_secs_f64()).unwrap());
         found.push((limit.smoothed_at(&state, now), most));
     }
     found
@@ -109,12 +109,12 @@ proptest! {
         strict in any::<bool>(),
         events in prop::collection::vec((magnitude(-5.0, 1.0), magnitude(-3.0, 2.0)), 1..100),
     ) {
-        let (decay, increase) = (Span::seconds(100), Span::from_secs(100.0 * ratio).unwrap());
+        let (decay, increase) = (Span::from_secs(100), Span::try_from_secs_f64(100.0 * ratio).unwrap());
         let mode = if strict { Mode::Strict } else { Mode::Leaky };
         let limit = Adaptive::new(factor, decay, increase, floor, mode).unwrap();
         let (mut state, mut now) = (limit.initial(), Time::ZERO);
         for (gap, cost) in events {
-            now = now.after(Span::from_secs(gap * 100.0).unwrap());
+            now = now.after(Span::try_from_secs_f64(gap * 100.0).unwrap());
             let _ = limit.check(&mut state, now, cost * floor);
             let most = limit.highest_after(0.0, Time::ZERO.until(now));
             let habit = limit.smoothed_at(&state, now);
@@ -130,8 +130,8 @@ proptest! {
         from in 0.0f64..30.0,
         parts in (0.0f64..3.0, 0.0f64..3.0),
     ) {
-        let limit = Adaptive::new(factor, Span::seconds(1), Span::seconds(10), 10.0, Mode::Leaky).unwrap();
-        let span = |increases: f64| Span::from_secs(increases * 10.0).unwrap();
+        let limit = Adaptive::new(factor, Span::from_secs(1), Span::from_secs(10), 10.0, Mode::Leaky).unwrap();
+        let span = |increases: f64| Span::try_from_secs_f64(increases * 10.0).unwrap();
         let near = |a: f64, b: f64, part: f64| (a - b).abs() <= part * a.abs().max(b.abs());
         let halfway = limit.highest_after(from, span(parts.0));
         let at_once = limit.highest_after(from, span(parts.0 + parts.1));
@@ -150,9 +150,11 @@ proptest! {
 /// floor; from there it doubles every q ln 2/(k-1).
 #[test]
 fn the_bound_on_either_side_of_the_floor() {
-    let limit = Adaptive::new(3.0, Span::seconds(1), Span::seconds(100), 6.0, Mode::Leaky).unwrap();
-    let after =
-        |increases: f64| limit.highest_after(1.0, Span::from_secs(100.0 * increases).unwrap());
+    let limit =
+        Adaptive::new(3.0, Span::from_secs(1), Span::from_secs(100), 6.0, Mode::Leaky).unwrap();
+    let after = |increases: f64| {
+        limit.highest_after(1.0, Span::try_from_secs_f64(100.0 * increases).unwrap())
+    };
     let freed = f64::ln((6.0 - 1.0) / (6.0 - 2.0));
     let double = f64::ln(2.0) / 2.0;
     for (increases, want) in [

@@ -11,7 +11,7 @@ fn earrrl(text: &str) -> Earrrl {
 }
 
 fn seconds(seconds: f64) -> Time {
-    Time::from_secs(seconds).unwrap()
+    Time::try_from_secs_f64(seconds).unwrap()
 }
 
 /// Periodic requests from 50 s to 200 s, in number: those sent up to `end`.

@@ -38,7 +38,7 @@ proptest! {
     /// Rounding never admits more, and what it says about the next time is true.
     #[test]
     fn never_more_than_the_rate(count in 1_u32..2_000_000_000, per in 1_u64..100_000_000, burst in 1_u32..9) {
-        let rate = Rate::new(count.into(), Span::micros(per)).unwrap();
+        let rate = Rate::new(count.into(), Span::from_micros(per)).unwrap();
         let atomic = AtomicGcra::new(Gcra::new(rate, burst.into()).unwrap());
         let mut now = at(0);
         let mut passed = 0.0;
@@ -48,7 +48,7 @@ proptest! {
                 Err(Retry::After(wait)) => now = now.after(wait),
                 Err(retry) => prop_assert!(false, "{retry:?}"),
             }
-            let most = f64::from(burst) + now.as_secs() * rate.frequency() * (1.0 + 1e-9);
+            let most = f64::from(burst) + now.as_secs_f64() * rate.frequency() * (1.0 + 1e-9);
             prop_assert!(passed <= most + 1e-6, "{passed} of {most}");
         }
     }
@@ -70,9 +70,9 @@ fn a_clock_that_is_set_back() {
     let hour = at(3_600_000_000);
     assert!(atomic.check_n(hour, 2).is_ok());
     // Slightly out of order, it finds no more room.
-    assert_eq!(atomic.check(at(3_599_000_000)), Err(Retry::After(Span::seconds(31))));
+    assert_eq!(atomic.check(at(3_599_000_000)), Err(Retry::After(Span::from_secs(31))));
     // Set back by an hour, it waits for no more than a full burst.
-    assert_eq!(atomic.check(at(0)), Err(Retry::After(Span::seconds(30))));
+    assert_eq!(atomic.check(at(0)), Err(Retry::After(Span::from_secs(30))));
     assert!(atomic.check(at(30_000_000)).is_ok());
     atomic.reset();
     assert!(atomic.check(at(0)).is_ok());

@@ -15,7 +15,7 @@ fn longest_period(case: &Case) -> f64 {
         AnyLimiter::LeakyBucket(bucket) => bucket.queue(),
         _ => case.count,
     };
-    case.period.secs() * buckets / case.count + 1e-5
+    case.period.as_secs_f64() * buckets / case.count + 1e-5
 }
 
 /// The longest that anyone waits when time only runs forwards.
@@ -40,7 +40,7 @@ proptest! {
         back in magnitude(-6.0, 3.0),
     ) {
         let (_, state, now) = case.run(&steps);
-        let then = earlier(now, case.period.secs() * 1e6, back);
+        let then = earlier(now, case.period.as_secs_f64() * 1e6, back);
         // nginx lets a clock that was set back by more than a minute be a millisecond later.
         let nginx = matches!(case.limiter, AnyLimiter::Nginx(_));
         let now = if nginx { micros_later(now, 1000) } else { now };
@@ -57,7 +57,7 @@ proptest! {
     fn to_and_fro_mints_nothing(case in cases(COUNTING), steps in steps(false), back in 0.0..0.99) {
         let (_, state, now) = case.run(&steps);
         // Half of it for the buckets, whose burst may take less than the period to come back.
-        let full = case.limiter.reset_after(&state, now).secs().min(case.period.secs());
+        let full = case.limiter.reset_after(&state, now).as_secs_f64().min(case.period.as_secs_f64());
         let then = earlier(now, full * 1e6, back);
         let (mut swinging, mut standing) = (state.clone(), state);
         let swung = [then, now].repeat(500).into_iter()
@@ -76,10 +76,10 @@ proptest! {
         back in magnitude(-3.0, 6.0),
     ) {
         let (_, mut state, now) = case.run(&steps);
-        let then = earlier(now, case.period.secs() * 1e6, back);
+        let then = earlier(now, case.period.as_secs_f64() * 1e6, back);
         if let Some(Retry::After(wait)) = refused(&case.limiter, &mut state, then, 1.0) {
             let most = longest_wait(&case) + longest_period(&case);
-            prop_assert!(wait.secs() <= most, "{wait} of {most}: {}", case.limiter);
+            prop_assert!(wait.as_secs_f64() <= most, "{wait} of {most}: {}", case.limiter);
             prop_assert!(case.limiter.check(&mut state, then.after(wait), 1.0).is_allowed());
         }
     }
@@ -94,7 +94,7 @@ proptest! {
     ) {
         let (outcomes, mut state, now) = case.run(&steps);
         let mut there = state.clone();
-        let then = earlier(now, case.period.secs() * 1e6, back);
+        let then = earlier(now, case.period.as_secs_f64() * 1e6, back);
         // A refused event that is not counted leaves what was counted before to decay.
         let counted = case.events(&steps).into_iter().zip(outcomes).rfind(|(_, o)| o.is_allowed());
         let decayed = counted.map_or(0.0, |((at, _), _)| now.since(at));
@@ -102,7 +102,7 @@ proptest! {
         let in_place = refused(&case.limiter, &mut there, now, 1.0);
         if let Some(Retry::After(wait)) = set_back {
             let Some(Retry::After(usual)) = in_place else { return Ok(()) };
-            prop_assert!(wait.secs() <= usual.secs() + decayed + case.period.secs() + 1e-5);
+            prop_assert!(wait.as_secs_f64() <= usual.as_secs_f64() + decayed + case.period.as_secs_f64() + 1e-5);
             prop_assert!(case.limiter.peek(&state, then.after(wait), 1.0).is_allowed());
         }
     }
@@ -144,11 +144,11 @@ fn a_rate_follows_a_clock_that_is_back_by_more_than_its_period() {
         let (limiter, now) = (limiter(text), Time::from_micros(600_000_000));
         let mut state = limiter.initial();
         assert!(limiter.check(&mut state, now, 9.5).is_allowed(), "{text}");
-        let usual = limiter.retry_after(&state, now, 1.0).wait().unwrap().secs();
+        let usual = limiter.retry_after(&state, now, 1.0).wait().unwrap().as_secs_f64();
         for (back, more) in [(60_000_000, 60.0), (60_000_001, 0.0)] {
             let (mut state, then) = (state.clone(), micros_later(now, -back));
             let retry = refused(&limiter, &mut state, then, 1.0).unwrap();
-            assert_eq!(retry.wait().unwrap().secs(), usual + more, "{text}, {back} us back");
+            assert_eq!(retry.wait().unwrap().as_secs_f64(), usual + more, "{text}, {back} us back");
         }
     }
 }
@@ -170,14 +170,14 @@ fn nginx_waits_for_a_clock_that_is_a_minute_back() {
 #[test]
 fn a_log_that_is_moved_back_forgets_event_by_event() {
     for text in ["sliding-log 2/10s", "sliding-window 2/10s precision 1s"] {
-        let (log, at) = (limiter(text), |seconds: f64| Time::from_secs(seconds).unwrap());
+        let (log, at) = (limiter(text), |seconds: f64| Time::try_from_secs_f64(seconds).unwrap());
         let mut state = log.initial();
         for second in [100.0, 105.0] {
             assert!(log.check(&mut state, at(second), 1.0).is_allowed());
         }
         // Now they are as of -5 s and 0 s.
         let retry = refused(&log, &mut state, at(0.0), 1.0);
-        assert_eq!(retry, Some(Retry::After(Span::seconds(5))), "{text}");
+        assert_eq!(retry, Some(Retry::After(Span::from_secs(5))), "{text}");
         assert_eq!([5.0, 10.0].map(|then| log.remaining(&state, at(then))), [1.0, 2.0], "{text}");
     }
 }

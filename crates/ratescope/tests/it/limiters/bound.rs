@@ -19,7 +19,7 @@ impl Bound for Adaptive {
     fn highest_after(&self, smoothed: f64, elapsed: Span) -> f64 {
         let (floor, factor) = (self.floor(), self.factor());
         let free = floor / factor;
-        let in_increases = elapsed.secs() / self.smoothing().increase.secs();
+        let in_increases = elapsed.as_secs_f64() / self.smoothing().increase.as_secs_f64();
         if smoothed >= free {
             return smoothed * f64::exp((factor - 1.0) * in_increases);
         }
@@ -32,7 +32,10 @@ impl Bound for Adaptive {
     }
 
     fn doubling_time(&self) -> Span {
-        Span::from_secs(self.smoothing().increase.secs() * LN_2 / (self.factor() - 1.0)).unwrap()
+        Span::try_from_secs_f64(
+            self.smoothing().increase.as_secs_f64() * LN_2 / (self.factor() - 1.0),
+        )
+        .unwrap()
     }
 }
 
@@ -40,15 +43,15 @@ impl Bound for Adaptive {
 impl Bound for ByHour {
     fn highest_after(&self, smoothed: f64, elapsed: Span) -> f64 {
         // The most time that can be spent in one hour of the day.
-        let hour = self.day().hour().secs();
+        let hour = self.day().hour().as_secs_f64();
         let day = hour * HOURS as f64;
-        let days = (elapsed.secs() / day).floor();
-        let rest = (elapsed.secs() - days * day).clamp(0.0, hour);
-        self.hourly().highest_after(smoothed, Span::from_secs(days * hour + rest).unwrap())
+        let days = (elapsed.as_secs_f64() / day).floor();
+        let rest = (elapsed.as_secs_f64() - days * day).clamp(0.0, hour);
+        self.hourly().highest_after(smoothed, Span::try_from_secs_f64(days * hour + rest).unwrap())
     }
 
     fn doubling_time(&self) -> Span {
-        Span::from_secs(self.hourly().doubling_time().secs() * HOURS as f64).unwrap()
+        Span::try_from_secs_f64(self.hourly().doubling_time().as_secs_f64() * HOURS as f64).unwrap()
     }
 }
 

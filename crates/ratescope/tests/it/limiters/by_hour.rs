@@ -17,7 +17,7 @@ fn by_hour(text: &str) -> ByHour {
 }
 
 fn hours(hours: f64) -> Time {
-    Time::from_secs(hours * 3600.0).unwrap()
+    Time::try_from_secs_f64(hours * 3600.0).unwrap()
 }
 
 /// Sends whenever it would be allowed, from `from` until `to`; how many passed.
@@ -71,15 +71,15 @@ fn a_greedy_sender_at_its_hour_stays_below_the_bound() {
         let mut state = limit.initial();
         let ahead = limit.day().ahead() / 3600.0;
         let (mut end, mut got) = (0.0, 0.0);
-        for night in 0..10 {
+        for night in 0..10u32 {
             let from = 24.0 * f64::from(night) + 3.0 - ahead;
             end = from + 1.0;
             greedy(&limit, &mut state, hours(from), hours(end));
             got = habit(&limit, &state, hours(end), 3);
-            let most = limit.highest_after(0.0, Span::hours(24 * night + 1));
+            let most = limit.highest_after(0.0, Span::from_hours(24 * u64::from(night) + 1));
             assert!(got <= most, "{text}: {got} of {most} after night {night}");
         }
-        let most = limit.highest_after(0.0, Span::from_secs(end * 3600.0).unwrap());
+        let most = limit.highest_after(0.0, Span::try_from_secs_f64(end * 3600.0).unwrap());
         assert!(got > 0.7 * most, "{text}: {got} of {most}");
         // No other hour knows of it but those after it, which saw what the rate decayed to.
         for hour in (0..HOURS).filter(|hour| !(3..=6).contains(hour)) {
@@ -96,7 +96,7 @@ fn hours_do_not_climb_on_each_other() {
     for hour in 0..24 * 4 {
         greedy(&limit, &mut state, hours(f64::from(hour)), hours(f64::from(hour + 1)));
         let now = hours(f64::from(hour + 1));
-        let most = limit.highest_after(0.0, Span::hours(hour as u32 + 1));
+        let most = limit.highest_after(0.0, Span::from_hours(hour as u64 + 1));
         for index in 0..HOURS {
             let habit = habit(&limit, &state, now, index);
             assert!(habit <= most, "hour {index}: {habit} of {most} after {hour}");
@@ -114,7 +114,7 @@ fn the_bound_to_the_digit() {
     let highest = |nights: f64| {
         // The whole nights, and of the last hour what is left.
         let (whole, rest) = (nights.floor(), nights.fract());
-        let after = Span::from_secs(86_400.0 * whole + 3600.0 * rest).unwrap();
+        let after = Span::try_from_secs_f64(86_400.0 * whole + 3600.0 * rest).unwrap();
         limit.highest_after(0.0, after)
     };
     let (k, floor, q) = (3.0, 10.0, 7.0_f64);
@@ -127,10 +127,10 @@ fn the_bound_to_the_digit() {
     for nights in [2.9, 3.0, 10.5, 30.0] {
         near(k * highest(nights), floor * ((k - 1.0) * (nights - freed) / q).exp());
     }
-    near(limit.doubling_time().secs(), 86_400.0 * q * 2.0_f64.ln() / (k - 1.0));
+    near(limit.doubling_time().as_secs_f64(), 86_400.0 * q * 2.0_f64.ln() / (k - 1.0));
     near(highest(20.0 + q * 2.0_f64.ln() / (k - 1.0)), 2.0 * highest(20.0));
     // The most in a night of eight hours: M + (M + 1/2) s.
-    let most = max_admitted_from(&limit, 0.0, Span::hours(8), 1.0);
+    let most = max_admitted_from(&limit, 0.0, Span::from_hours(8), 1.0);
     assert!((most - (10.0 + 10.5 * 48.0)).abs() < 1e-6, "{most}");
 }
 
@@ -139,7 +139,7 @@ fn the_bound_to_the_digit() {
 #[test]
 fn the_first_night_gets_the_floor() {
     let limit = by_hour(RULE);
-    let most = max_admitted_from(&limit, 0.0, Span::hours(8), 1.0);
+    let most = max_admitted_from(&limit, 0.0, Span::from_hours(8), 1.0);
     assert_eq!(most.floor(), 514.0);
     let mut newcomer = limit.initial();
     assert_eq!(greedy(&limit, &mut newcomer, hours(22.0), hours(30.0)), 489);
@@ -253,13 +253,13 @@ proptest! {
         ahead in -86400.0f64..86400.0,
         events in prop::collection::vec((magnitude(-5.0, 2.0), magnitude(-3.0, 2.0)), 1..100),
     ) {
-        let increase = Span::from_secs(86400.0 * days).unwrap();
+        let increase = Span::try_from_secs_f64(86400.0 * days).unwrap();
         let mode = if strict { Mode::Strict } else { Mode::Leaky };
         let day = Day::new(DAY, ahead).unwrap();
-        let limit = ByHour::new(factor, Span::minutes(30), increase, floor, mode, day).unwrap();
+        let limit = ByHour::new(factor, Span::from_mins(30), increase, floor, mode, day).unwrap();
         let (mut state, mut now) = (limit.initial(), Time::ZERO);
         for (gap, cost) in events {
-            now = now.after(Span::from_secs(gap * 1800.0).unwrap());
+            now = now.after(Span::try_from_secs_f64(gap * 1800.0).unwrap());
             let _ = limit.check(&mut state, now, cost * floor);
             let most = limit.highest_after(0.0, Time::ZERO.until(now));
             for hour in 0..HOURS {
@@ -278,12 +278,12 @@ proptest! {
         let limit = by_hour(&format!("adaptive x3 decay 1m increase 2d floor {floor} by hour"));
         let (mut state, mut now) = (limit.initial(), Time::ZERO);
         for gap in &gaps {
-            now = now.after(Span::from_secs(gap * 60.0).unwrap());
+            now = now.after(Span::try_from_secs_f64(gap * 60.0).unwrap());
             let _ = limit.check(&mut state, now, 1.0);
         }
-        let end = hours((now.as_secs() / 3600.0).floor() + 1.0);
+        let end = hours((now.as_secs_f64() / 3600.0).floor() + 1.0);
         let hour = limit.day().hour_of(now);
-        let before = habit(&limit, &state, end.before(Span::micros(1)), hour);
+        let before = habit(&limit, &state, end.before(Span::from_micros(1)), hour);
         let after = habit(&limit, &state, end, hour);
         // In the last microsecond it follows a rate of at most one for each event, 24 times as fast as in two days.
         let followed = gaps.len() as f64 * 24.0 * 1e-6 / (2.0 * 86400.0);
@@ -303,7 +303,7 @@ proptest! {
         floor in 2.0f64..20.0,
     ) {
         let limit = by_hour(&format!("adaptive x3 decay 30m increase 3d floor {floor} by hour"));
-        let window = Span::from_secs(length * 3600.0).unwrap();
+        let window = Span::try_from_secs_f64(length * 3600.0).unwrap();
         let end = hours(from).after(window);
         let got = greedy(&limit, &mut limit.initial(), hours(from), end);
         let most = max_admitted_from(&limit, 0.0, window, 1.0);

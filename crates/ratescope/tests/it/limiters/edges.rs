@@ -9,7 +9,8 @@ use ratescope::{Limiter, Retry, Span, Time};
 fn passed(text: &str, times: impl IntoIterator<Item = f64>) -> Vec<bool> {
     let limiter = limiter(text);
     let mut state = limiter.initial();
-    let check = |at| limiter.check(&mut state, Time::from_secs(at).unwrap(), 1.0).is_allowed();
+    let check =
+        |at| limiter.check(&mut state, Time::try_from_secs_f64(at).unwrap(), 1.0).is_allowed();
     times.into_iter().map(check).collect()
 }
 
@@ -64,7 +65,7 @@ fn time_before_the_origin() {
 #[test]
 fn who_was_never_seen_is_reset() {
     for kind in KINDS {
-        let limiter = case(kind, 10.0, Span::seconds(1), 10.0).limiter;
+        let limiter = case(kind, 10.0, Span::from_secs(1), 10.0).limiter;
         for at in [i64::MIN, -1_000_000_000, 0, 1_000_000_000] {
             let reset = limiter.reset_after(&limiter.initial(), Time::from_micros(at));
             assert_eq!(reset, Span::ZERO, "{limiter} at {at}");

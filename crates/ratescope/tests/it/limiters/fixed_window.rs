@@ -46,8 +46,8 @@ fn a_window_begins_with_the_first_event() {
     assert!(!hourly.check(&mut state, at(0), 3.0).is_allowed());
     assert_eq!(state, hourly.initial());
     assert!(hourly.check(&mut state, at(5), 2.0).is_allowed());
-    assert_eq!(hourly.retry_after(&state, at(6), 1.0), Retry::After(Span::hours(9)));
-    assert_eq!(hourly.reset_after(&state, at(6)), Span::hours(9));
+    assert_eq!(hourly.retry_after(&state, at(6), 1.0), Retry::After(Span::from_hours(9)));
+    assert_eq!(hourly.reset_after(&state, at(6)), Span::from_hours(9));
     assert_eq!((hourly.remaining(&state, at(6)), hourly.remaining(&state, at(15))), (0.0, 2.0));
     // An event of a window that is over gives nothing back to the next.
     assert!(hourly.check(&mut state, at(15), 2.0).is_allowed());
@@ -67,7 +67,7 @@ fn the_event_that_began_a_window_is_undone() {
     assert!(limiter.undo(&mut state, at(0), at(9), 1.0));
     assert_eq!(limiter.reset_after(&state, at(9)), Span::ZERO);
     assert!(limiter.check(&mut state, at(9), 1.0).is_allowed());
-    assert_eq!(limiter.reset_after(&state, at(9)), Span::hours(10));
+    assert_eq!(limiter.reset_after(&state, at(9)), Span::from_hours(10));
     assert!(limiter.check(&mut state, at(18), 1.0).is_allowed());
     assert!(limiter.undo(&mut state, at(9), at(18), 1.0));
     assert_eq!((limiter.remaining(&state, at(18)), limiter.remaining(&state, at(19))), (1.0, 2.0));
@@ -83,7 +83,7 @@ fn another_beginning_gives_no_second_window() {
         let mut state = old.initial();
         assert!(old.check(&mut state, at(8), 2.0).is_allowed());
         let mut state = new.restore(&old.keep(&state, at(9))).unwrap();
-        assert_eq!(new.retry_after(&state, at(9), 1.0), Retry::After(Span::hours(ends - 9)));
+        assert_eq!(new.retry_after(&state, at(9), 1.0), Retry::After(Span::from_hours(ends - 9)));
         assert!(!new.check(&mut state, at(9), 1.0).is_allowed());
         assert!(new.check(&mut state, at(ends as i64), 2.0).is_allowed());
     }
@@ -101,7 +101,7 @@ fn attempts_are_counted() {
         let outcome = hourly.check(&mut state, at(hour), 1.0);
         assert_eq!((outcome.is_allowed(), outcome.level), (false, (hour + 2) as f64), "{hour}");
     }
-    assert_eq!(hourly.retry_after(&state, at(10), 1.0), Retry::After(Span::hours(1)));
+    assert_eq!(hourly.retry_after(&state, at(10), 1.0), Retry::After(Span::from_hours(1)));
     // It has counted what was refused, so nothing can be given back.
     assert!(hourly.check(&mut state, at(11), 1.0).is_allowed());
     assert!(!hourly.undo(&mut state, at(11), at(12), 1.0));
@@ -128,10 +128,10 @@ fn a_clock_that_is_set_back() {
         for hour in [99, 95, 50, -500] {
             assert!(!limiter.check(&mut state, at(hour), 1.0).is_allowed(), "{text}");
             let wait = limiter.retry_after(&state, at(hour), 1.0).wait().unwrap();
-            assert!(wait <= Span::hours(20), "{text} at {hour}: {wait}");
+            assert!(wait <= Span::from_hours(20), "{text} at {hour}: {wait}");
         }
         let wait = limiter.retry_after(&state, at(-500), 1.0).wait().unwrap();
-        assert!(wait <= Span::hours(10), "{text}: {wait}");
+        assert!(wait <= Span::from_hours(10), "{text}: {wait}");
         assert!(limiter.check(&mut state, at(-500).after(wait), 1.0).is_allowed(), "{text}");
     }
 }

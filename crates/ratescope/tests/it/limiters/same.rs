@@ -63,7 +63,7 @@ proptest! {
         micros in 1u64..=10_000,
         steps in steps(true),
     ) {
-        let rate = Rate::new(f64::from(count), Span::micros(micros)).unwrap();
+        let rate = Rate::new(f64::from(count), Span::from_micros(micros)).unwrap();
         let window = format!("sliding-window {rate} precision 1us");
         let case = Case { limiter: limiter(&window), count: rate.count(), period: rate.per() };
         assert_same(&case, &format!("sliding-log {rate}"), &case.events(&steps));
@@ -78,10 +78,10 @@ proptest! {
         blocks in 1u64..50,
         gaps in prop::collection::vec((0u64..200_000, 0u32..5), 1..80),
     ) {
-        let (duration, block) = (Span::micros(precision * blocks), Span::micros(precision));
+        let (duration, block) = (Span::from_micros(precision * blocks), Span::from_micros(precision));
         let limiter = SlidingWindow::new(Rate::new(1e9, duration).unwrap(), block).unwrap();
         let (mut state, mut now, mut events) = (limiter.initial(), 0, Vec::new());
-        let shorter = Span::micros(precision * (blocks - 1));
+        let shorter = Span::from_micros(precision * (blocks - 1));
         let count = |events: &[(Time, f64)], window, now: Time| {
             let inside = events.iter().filter(|(at, _)| *at > now.before(window));
             inside.map(|(_, cost)| cost).sum::<f64>()

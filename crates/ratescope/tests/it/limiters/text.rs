@@ -220,21 +220,21 @@ fn a_limiter_has_the_numbers_it_was_made_of() {
     assert_eq!((gcra.rate(), gcra.burst()), (rate, 10.0));
     let tokens = TokenBucket::new(rate, 10.0).unwrap();
     assert_eq!((tokens.rate(), tokens.burst()), (rate, 10.0));
-    let window = SlidingWindow::new(rate, Span::seconds(7)).unwrap();
-    assert_eq!((window.limit(), window.precision()), (rate, Span::seconds(7)));
+    let window = SlidingWindow::new(rate, Span::from_secs(7)).unwrap();
+    assert_eq!((window.limit(), window.precision()), (rate, Span::from_secs(7)));
     let nginx = Nginx::new(rate, 10, Delay::Beyond(3)).unwrap();
     assert_eq!((nginx.rate(), nginx.burst(), nginx.delay()), (rate, 10, Delay::Beyond(3)));
     let envoy = Envoy::new(rate, 10).unwrap();
     assert_eq!((envoy.fill(), envoy.burst()), (rate, 10));
-    let jail = Fail2ban::new(rate, Span::hours(2)).unwrap();
-    assert_eq!((jail.limit(), jail.ban()), (rate, Span::hours(2)));
-    let (decay, week) = (Span::minutes(1), Span::hours(24 * 7));
-    let day = Day::new(Span::hours(12), -3600.0).unwrap();
+    let jail = Fail2ban::new(rate, Span::from_hours(2)).unwrap();
+    assert_eq!((jail.limit(), jail.ban()), (rate, Span::from_hours(2)));
+    let (decay, week) = (Span::from_mins(1), Span::from_hours(24 * 7));
+    let day = Day::new(Span::from_hours(12), -3600.0).unwrap();
     let by_hour = ByHour::new(3.0, decay, week, 5.0, Mode::Strict, day).unwrap();
     assert_eq!((by_hour.increase(), by_hour.day()), (week, day));
     assert_eq!(
         (day.length(), day.ahead(), day.hour()),
-        (Span::hours(12), -3600.0, Span::minutes(30))
+        (Span::from_hours(12), -3600.0, Span::from_mins(30))
     );
 }
 

@@ -15,7 +15,7 @@ proptest! {
         steps in steps(false),
         part in prop_oneof![Just(1.0), 0.01f64..3.0],
     ) {
-        let window = Span::from_secs(case.period.secs() * part).unwrap();
+        let window = Span::try_from_secs_f64(case.period.as_secs_f64() * part).unwrap();
         let mut oracle = ExactWindow::new(window);
         // The promise is for events of one cost, so all have that of the first.
         let cost = case.cost(steps[0]);
@@ -45,7 +45,7 @@ proptest! {
 /// One precision shorter than its period, a sliding window keeps to its limit.
 #[test]
 fn the_last_block_of_a_sliding_window_is_whole() {
-    let (window, shorter) = (limiter("sliding-window 10/1m precision 1s"), Span::seconds(59));
+    let (window, shorter) = (limiter("sliding-window 10/1m precision 1s"), Span::from_secs(59));
     assert_eq!((greediest(&window, shorter), window.max_admitted(shorter, 1.0)), (10.0, 10.0));
 }
 
@@ -53,7 +53,7 @@ fn the_last_block_of_a_sliding_window_is_whole() {
 /// Once that is a token, nothing bounds what passes.
 #[test]
 fn rounding_gives_envoy_less_than_a_token_an_event() {
-    let most = |text, cost| limiter(text).max_admitted(Span::seconds(1), cost);
+    let most = |text, cost| limiter(text).max_admitted(Span::from_secs(1), cost);
     // In a second without its last microsecond come 399,999,600 tokens, and 0.745 of each event again.
     let promise = 399_999_601.0 / (1.0 - 4e8 / f64::from(1 << 29));
     let got = most("envoy 400000000/1s burst 1", 1.0);
@@ -85,9 +85,9 @@ fn a_gap_between_exims_events_raises_the_bound() {
 #[test]
 fn a_dear_event_does_not_raise_the_bound_of_exim() {
     let exim = limiter("exim 10/1m");
-    assert_eq!(exim.max_admitted(Span::minutes(1), 100.0).floor(), 25.0);
+    assert_eq!(exim.max_admitted(Span::from_mins(1), 100.0).floor(), 25.0);
     for text in ["exim 0/1m", "exim 10/1m readonly"] {
-        assert_eq!(limiter(text).max_admitted(Span::minutes(1), 1.0), f64::INFINITY, "{text}");
+        assert_eq!(limiter(text).max_admitted(Span::from_mins(1), 1.0), f64::INFINITY, "{text}");
     }
 }
 

@@ -71,7 +71,7 @@ fn limits() -> impl Strategy<Value = (Case, Vec<Limit>)> {
             let mut limits = vec![limit(&first, per)];
             for ((kind, count, period), per) in others {
                 let count = (first.count * count).max(1.0);
-                let period = Span::from_secs(first.period.secs() * period).unwrap();
+                let period = Span::try_from_secs_f64(first.period.as_secs_f64() * period).unwrap();
                 limits.push(limit(&case(kind, count, period, count), per));
             }
             (first, limits)

@@ -29,7 +29,7 @@ proptest! {
                 Retry::Never => {
                     // It may have been the last that ever passes.
                     prop_assert!(allowed || !passes(sent.at));
-                    let period = (case.period.secs() * 1e6) as i64;
+                    let period = (case.period.as_secs_f64() * 1e6) as i64;
                     for periods in [0, 1, 2, 10, 20, 40, 100, 1000] {
                         prop_assert!(!passes(later(periods * period)), "{}", policy_of(&store));
                     }
@@ -45,7 +45,7 @@ proptest! {
         sent in sent(false),
         part in prop_oneof![Just(1.0), 0.01f64..3.0],
     ) {
-        let window = Span::from_secs(case.period.secs() * part).unwrap();
+        let window = Span::try_from_secs_f64(case.period.as_secs_f64() * part).unwrap();
         let sent = events(&case, &sent);
         // The promise is for events of one cost, so all have that of the first.
         let cost = sent[0].cost;

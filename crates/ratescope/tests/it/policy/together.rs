@@ -62,9 +62,9 @@ fn assert_all_or_none(limits: Vec<Limit>, sent: &[Sent], tell: Tell) -> Result<(
         let share = |outcome: &Outcome| outcome.level / outcome.limit;
         let rivals = each.iter().filter(|alone| alone.is_allowed() == together.is_allowed());
         prop_assert!(rivals.into_iter().all(|alone| share(alone) <= share(&decided)));
-        let waits = each.iter().filter_map(|alone| alone.wait).map(Span::secs);
+        let waits = each.iter().filter_map(|alone| alone.wait).map(Span::as_secs_f64);
         let longest = together.is_allowed().then(|| waits.fold(0.0, f64::max));
-        prop_assert_eq!(together.outcome.wait.map(Span::secs), longest);
+        prop_assert_eq!(together.outcome.wait.map(Span::as_secs_f64), longest);
         passed.push(together.is_allowed());
     }
     Ok(())

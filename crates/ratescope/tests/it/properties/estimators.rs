@@ -21,8 +21,8 @@ fn steadily(exim: DecayingRate, from: f64, gap: i64, cost: f64, n: u32) -> Vec<f
 /// The average of each window is a n + (1 - a) A, whether windows are folded one by one or at once.
 #[test]
 fn a_windowed_average_folds_windows_that_have_ended() {
-    let average = WindowedAverage { period: Span::seconds(10), weight: 0.25 };
-    let at = |seconds: f64| Time::from_secs(seconds).unwrap();
+    let average = WindowedAverage { period: Span::from_secs(10), weight: 0.25 };
+    let at = |seconds: f64| Time::try_from_secs_f64(seconds).unwrap();
     // An event a second for a minute: 10 in each window, of which the first reads 2.5.
     let events = (0..60).map(|second| at(f64::from(second)));
     let state = events.fold(Counted::default(), |state, now| average.add(state, now, 1.0));
@@ -47,9 +47,9 @@ proptest! {
         gaps in prop::collection::vec(0u32..2_000_000, 1..50),
         silence in 0u32..10_000_000,
     ) {
-        let recent = RecentAverage { half_life: Span::seconds(10) };
-        let window = Span::micros(100);
-        let weight = -libm::expm1(-recent.lambda() * window.secs());
+        let recent = RecentAverage { half_life: Span::from_secs(10) };
+        let window = Span::from_micros(100);
+        let weight = -libm::expm1(-recent.lambda() * window.as_secs_f64());
         let average = WindowedAverage { period: window, weight };
         let (mut counted, mut impulse, mut now) = (Counted::default(), Impulse::default(), 0);
         for gap in gaps {
@@ -58,7 +58,7 @@ proptest! {
             impulse = recent.add(impulse, Time::from_micros(now), 1.0);
         }
         let now = Time::from_micros(now + 100 + i64::from(silence));
-        let per_second = average.estimate(counted, now) / window.secs();
+        let per_second = average.estimate(counted, now) / window.as_secs_f64();
         assert_near(per_second, recent.estimate(impulse, now), 1e-5, per_second);
     }
 
@@ -73,8 +73,8 @@ proptest! {
         n in 1u32..500,
     ) {
         let gap = gap.floor();
-        let period = Span::from_secs(gap / 1e6 * gaps_in_period).unwrap();
-        let x = gap / 1e6 / period.secs();
+        let period = Span::try_from_secs_f64(gap / 1e6 * gaps_in_period).unwrap();
+        let x = gap / 1e6 / period.as_secs_f64();
         let steady = cost / x;
         let got = steadily(DecayingRate { period }, cost * first, gap as i64, cost, n)[n as usize - 1];
         let gone = f64::from(n) * x;
@@ -91,9 +91,9 @@ proptest! {
     ) {
         let from = to * times;
         let wait = recovery_time(period, from, to).unwrap();
-        assert_near(wait.secs(), period.secs() * libm::log(from / to), 1e-15, wait.secs());
+        assert_near(wait.as_secs_f64(), period.as_secs_f64() * libm::log(from / to), 1e-15, wait.as_secs_f64());
         let left = DecayingRate { period }.rate_at(Measured { rate: from, at: Time::ZERO }, Time::ZERO.after(wait));
-        let microsecond = 1e-6 / period.secs();
+        let microsecond = 1e-6 / period.as_secs_f64();
         assert!(left <= to * (1.0 + 1e-13) && left >= to * (1.0 - 1e-13 - microsecond), "{left} {to}");
     }
 
@@ -124,7 +124,7 @@ proptest! {
         to in 0.01f64..0.99,
         rising: bool,
     ) {
-        let period = Span::seconds(1000);
+        let period = Span::from_secs(1000);
         let gap = (1e9 / steady).floor();
         let steady = 1e9 / gap;
         // From somewhere to nearly the steady rate, from below or from above.
@@ -192,8 +192,8 @@ proptest! {
     ) {
         let last = Measured { rate, at: Time::from_micros(7) };
         let rescaled = DecayingRate { period: before }.rescale(last, after);
-        let per_second = rate / before.secs();
-        assert_near(rescaled.rate / after.secs(), per_second, 1e-15, per_second);
+        let per_second = rate / before.as_secs_f64();
+        assert_near(rescaled.rate / after.as_secs_f64(), per_second, 1e-15, per_second);
         prop_assert_eq!(rescaled.at, last.at);
     }
 }
@@ -201,9 +201,10 @@ proptest! {
 /// An event that takes all the room reads the target.
 #[test]
 fn the_room_is_what_is_missing() {
-    let exim = DecayingRate { period: Span::minutes(1) };
+    let exim = DecayingRate { period: Span::from_mins(1) };
     for (rate, seconds) in [(0.0, 0.0), (3.0, 0.0), (5.0, 10.0), (9.0, 30.0), (100.0, 180.0)] {
-        let (before, now) = (Measured { rate, at: Time::ZERO }, Time::from_secs(seconds).unwrap());
+        let (before, now) =
+            (Measured { rate, at: Time::ZERO }, Time::try_from_secs_f64(seconds).unwrap());
         let room = exim.room(Some(before), now, 10.0);
         assert!((0.0..=10.0).contains(&room), "{room}");
         assert_near(exim.measure(Some(before), now, room).rate, 10.0, 1e-12, 10.0);

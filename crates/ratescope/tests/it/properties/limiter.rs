@@ -79,7 +79,7 @@ proptest! {
             Retry::Never => prop_assert!(hopeless),
             Retry::After(wait) => {
                 prop_assert!(!hopeless);
-                if wait.secs() > FINE {
+                if wait.as_secs_f64() > FINE {
                     return Ok(());
                 }
                 let then = now.after(wait);
@@ -99,7 +99,7 @@ proptest! {
     fn reset_after_is_honest((exim, state, now) in in_use()) {
         let rate = |at| exim.estimator().measure(Some(state), at, 1.0).rate;
         let wait = exim.reset_after(&state, now);
-        if wait.secs() > FINE {
+        if wait.as_secs_f64() > FINE {
             return Ok(());
         }
         let then = now.after(wait);
@@ -130,7 +130,7 @@ proptest! {
 /// a clock that was set back.
 #[test]
 fn less_than_a_nanosecond_is_no_wait() {
-    let per = Span::from_secs(0.005).unwrap();
+    let per = Span::try_from_secs_f64(0.005).unwrap();
     let exim = Exim { limit: Rate::new(0.002, per).unwrap(), mode: Mode::Strict };
     let mut state = exim.initial();
     let _ = exim.check(&mut state, Time::ZERO, 6e-9);
@@ -143,7 +143,7 @@ fn less_than_a_nanosecond_is_no_wait() {
 /// It would be met, but only after the last instant there is.
 #[test]
 fn a_wait_beyond_the_end_of_time_is_never() {
-    let per = Span::from_secs(1e15).unwrap();
+    let per = Span::try_from_secs_f64(1e15).unwrap();
     let exim = Exim { limit: Rate::new(2.0, per).unwrap(), mode: Mode::Strict };
     let mut state = exim.initial();
     let outcomes = [0, 0, 0].map(|at| exim.check(&mut state, Time::from_micros(at), 1.0));

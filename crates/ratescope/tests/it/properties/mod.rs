@@ -18,7 +18,7 @@ fn magnitude(from: f64, to: f64) -> impl Strategy<Value = f64> {
 
 /// A span of 10^`from` to 10^`to` seconds.
 fn span(from: f64, to: f64) -> impl Strategy<Value = Span> {
-    magnitude(from, to).prop_map(|seconds| Span::from_secs(seconds).unwrap())
+    magnitude(from, to).prop_map(|seconds| Span::try_from_secs_f64(seconds).unwrap())
 }
 
 /// Microseconds from one event to the next: often none, now and then backwards.

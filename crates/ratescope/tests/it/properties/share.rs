@@ -8,7 +8,7 @@ use ratescope::{Limiter, Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-const LENGTH: Span = Span::micros(100_000);
+const LENGTH: Span = Span::from_micros(100_000);
 const A: i64 = 100_000;
 const BEGIN: i64 = 1_000_000_000_000;
 
@@ -337,7 +337,7 @@ fn assert_bounded(limiter: &AnyLimiter, passed: &[i64]) {
 fn assert_each_window(limiter: &AnyLimiter, passed: &[i64], most: impl Fn(Span) -> f64) {
     for (i, first) in passed.iter().enumerate() {
         for (last, n) in passed[i..].iter().zip(1u32..) {
-            let window = Span::micros((last - first + 1).unsigned_abs());
+            let window = Span::from_micros((last - first + 1).unsigned_abs());
             let most = most(window);
             assert!(f64::from(n) <= most, "{limiter}: {n} in {window}, at most {most}");
         }

@@ -8,7 +8,8 @@ use ratescope::estimate::smoothed::Smoothed;
 /// The same by the classical Runge-Kutta method, which knows nothing of the solution.
 fn integrated(line: Smoothed, smoothed: f64, rate: f64, elapsed: f64) -> f64 {
     const STEPS: u32 = 1000;
-    let (p, q, h) = (line.decay.secs(), line.increase.secs(), elapsed / f64::from(STEPS));
+    let (p, q, h) =
+        (line.decay.as_secs_f64(), line.increase.as_secs_f64(), elapsed / f64::from(STEPS));
     let slope = |t: f64, b: f64| (rate * f64::exp(-t / p) - b) / q;
     (0..STEPS).fold(smoothed, |b, i| {
         let t = f64::from(i) * h;
@@ -24,7 +25,7 @@ fn integrated(line: Smoothed, smoothed: f64, rate: f64, elapsed: f64) -> f64 {
 fn intervals() -> impl Strategy<Value = Smoothed> {
     (span(-3.0, 6.0), magnitude(-9.0, 9.0)).prop_map(|(decay, ratio)| Smoothed {
         decay,
-        increase: Span::from_secs(decay.secs() * ratio).unwrap(),
+        increase: Span::try_from_secs_f64(decay.as_secs_f64() * ratio).unwrap(),
     })
 }
 
@@ -37,8 +38,8 @@ proptest! {
         smoothed in 0.0f64..10.0,
         rate in 0.0f64..10.0,
     ) {
-        let line = Smoothed { decay, increase: Span::from_secs(decay.secs() * ratio).unwrap() };
-        let elapsed = elapsed * decay.secs().min(line.increase.secs());
+        let line = Smoothed { decay, increase: Span::try_from_secs_f64(decay.as_secs_f64() * ratio).unwrap() };
+        let elapsed = elapsed * decay.as_secs_f64().min(line.increase.as_secs_f64());
         let want = integrated(line, smoothed, rate, elapsed);
         assert_near(line.after(smoothed, rate, elapsed), want, 1e-10, want);
     }
@@ -52,14 +53,14 @@ proptest! {
         smoothed in magnitude(-3.0, 3.0),
         rate in magnitude(-3.0, 3.0),
     ) {
-        let unit = line.decay.secs();
+        let unit = line.decay.as_secs_f64();
         let (first, second) = (first * unit, second * unit);
         let halfway = line.after(smoothed, rate, first);
-        let rate_halfway = rate * libm::exp(-first / line.decay.secs());
+        let rate_halfway = rate * libm::exp(-first / line.decay.as_secs_f64());
         let continued = line.after(halfway, rate_halfway, second);
         let at_once = line.after(smoothed, rate, first + second);
         // Far out, e^-x has lost as many digits as x is large.
-        let digits = 1e-14 + 4.0 * f64::EPSILON * (first + second) / line.decay.secs().min(line.increase.secs());
+        let digits = 1e-14 + 4.0 * f64::EPSILON * (first + second) / line.decay.as_secs_f64().min(line.increase.as_secs_f64());
         assert_near(continued, at_once, digits.min(1e-9), at_once.max(1e-290));
     }
 
@@ -72,11 +73,11 @@ proptest! {
         smoothed in 0.0f64..10.0,
         rate in 0.1f64..10.0,
     ) {
-        let (p, elapsed) = (interval.secs(), interval.secs() * periods);
+        let (p, elapsed) = (interval.as_secs_f64(), interval.as_secs_f64() * periods);
         let want = (smoothed + rate * periods) * libm::exp(-periods);
         let equal = Smoothed { decay: interval, increase: interval };
         assert_near(equal.after(smoothed, rate, elapsed), want, 1e-13, want);
-        let increase = Span::from_secs(p * (1.0 + off)).unwrap();
+        let increase = Span::try_from_secs_f64(p * (1.0 + off)).unwrap();
         let nearly = Smoothed { decay: interval, increase };
         assert_near(nearly.after(smoothed, rate, elapsed), want, 1e-12 + 2.0 * off.abs() * (1.0 + periods), want);
     }
@@ -107,9 +108,9 @@ proptest! {
         if part >= 1.0 {
             prop_assert_eq!(peak, 0.0);
         } else {
-            let met = rate * libm::exp(-peak / line.decay.secs());
+            let met = rate * libm::exp(-peak / line.decay.as_secs_f64());
             // The top is flat; when it is later by a part δ the rate is lower by about that.
-            let digits = f64::EPSILON * (line.increase.secs() / line.decay.secs()).max(1.0);
+            let digits = f64::EPSILON * (line.increase.as_secs_f64() / line.decay.as_secs_f64()).max(1.0);
             assert_near(top, met, 1e-12 + 2.0 * digits, met);
         }
         for elsewhere in [0.5, 0.9, 1.1, 2.0] {
@@ -121,8 +122,8 @@ proptest! {
     /// With a rate that stands still the line climbs to it, 63 % of the way in q.
     #[test]
     fn an_increase_interval_is_63_percent_of_the_way(increase in span(-3.0, 3.0), rate in magnitude(-3.0, 3.0)) {
-        let decay = Span::from_secs(increase.secs() * 1e9).unwrap();
-        let after = Smoothed { decay, increase }.after(0.0, rate, increase.secs());
+        let decay = Span::try_from_secs_f64(increase.as_secs_f64() * 1e9).unwrap();
+        let after = Smoothed { decay, increase }.after(0.0, rate, increase.as_secs_f64());
         assert_near(after, rate * (1.0 - f64::exp(-1.0)), 1e-8, rate);
     }
 }
@@ -130,7 +131,7 @@ proptest! {
 /// A burst in one instant lifts R; B has had no time.
 #[test]
 fn a_burst_in_an_instant_leaves_the_line_where_it_was() {
-    let line = Smoothed { decay: Span::seconds(10), increase: Span::seconds(60) };
+    let line = Smoothed { decay: Span::from_secs(10), increase: Span::from_secs(60) };
     assert_eq!(line.after(3.0, 1e9, 0.0), 3.0);
     assert_eq!(line.after(3.0, 1e9, -5.0), 3.0);
 }
@@ -138,7 +139,7 @@ fn a_burst_in_an_instant_leaves_the_line_where_it_was() {
 /// With equal intervals the smoothed rate is (B + R t/p) e^(-t/p), which is highest at p (1 - B/R).
 #[test]
 fn equal_intervals_have_a_peak() {
-    let minute = Smoothed { decay: Span::minutes(1), increase: Span::minutes(1) };
+    let minute = Smoothed { decay: Span::from_mins(1), increase: Span::from_mins(1) };
     for (smoothed, rate, peak) in [(1.0, 3.0, 40.0), (0.0, 3.0, 60.0), (3.0, 3.0, 0.0)] {
         assert_near(minute.peak_after(smoothed, rate), peak, 1e-15, 60.0);
     }

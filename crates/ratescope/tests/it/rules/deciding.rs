@@ -57,7 +57,7 @@ proptest! {
         let case = &cases[0].0;
         let mut now = 1_234_567;
         for (step, user, ip) in sent {
-            now += (step.gap * case.period.secs() * 1e6) as i64;
+            now += (step.gap * case.period.as_secs_f64() * 1e6) as i64;
             let (time, cost) = (Time::from_micros(now), case.cost(step));
             let fields = [("user", ["ann", "bob"][user]), ("ip", ["a", "b"][ip]), ("path", "/")];
             let event = Event { time, cost, fields: &fields };
@@ -89,7 +89,7 @@ proptest! {
         let alone = ruled(&format!("domain: d\ndescriptors:\n  - {{key: ip, limit: '{}'}}", firm.limiter));
         let mut now = 1_234_567;
         for (step, user, ip) in sent {
-            now += (step.gap * firm.period.secs() * 1e6) as i64;
+            now += (step.gap * firm.period.as_secs_f64() * 1e6) as i64;
             let (time, cost) = (Time::from_micros(now), firm.cost(step));
             let fields = [("user", ["ann", "bob"][user]), ("ip", ["a", "b"][ip])];
             let event = Event { time, cost, fields: &fields };
@@ -240,7 +240,7 @@ descriptors:
     );
     let fields = [("user", "ann"), ("ip", "a")];
     assert_eq!(passed(&ruled, 2, 30.0, &fields), 2);
-    let event = Event { time: Time::from_secs(30.0).unwrap(), cost: 1.0, fields: &fields };
+    let event = Event { time: Time::try_from_secs_f64(30.0).unwrap(), cost: 1.0, fields: &fields };
     let decision = ruled.peek(&event);
     let quotas = decision.outcomes().filter_map(|one| Some((one, one.quota()?)));
     let stands: Vec<String> = quotas
@@ -275,7 +275,7 @@ descriptors:
     );
     let fields = [("a", "x"), ("b", "x"), ("c", "x")];
     let waits = [(); 3].map(|()| check(&ruled, 0.0, &fields).wait());
-    assert_eq!(waits, [0, 500, 1000].map(|ms| Some(Span::micros(ms * 1000))));
+    assert_eq!(waits, [0, 500, 1000].map(|ms| Some(Span::from_millis(ms))));
 }
 
 #[test]
@@ -391,13 +391,16 @@ mod settling {
         let store = ruled("domain: d\nlimit: token-bucket 100/1h per user");
         let fast: AnyLimiter = "token-bucket 100/1s".parse().unwrap();
         let fast = Numbers::new(&store.rules(), |_| Some(fast.clone())).unwrap();
-        let at = |seconds, cost| Event { time: Time::from_secs(seconds).unwrap(), ..event(cost) };
+        let at = |seconds, cost| Event {
+            time: Time::try_from_secs_f64(seconds).unwrap(),
+            ..event(cost)
+        };
         let first = at(0.0, 100.0);
         let part = Part { numbers: Some(&fast), ..Part::count(&first) };
         let passed = store.decide_one(&part, Details::default());
         assert!(passed.is_allowed() && store.check(&at(1.0, 100.0)).is_allowed());
         let back = Event { cost: -100.0, ..first };
-        let now = Time::from_secs(1.0).unwrap();
+        let now = Time::try_from_secs_f64(1.0).unwrap();
         let part = Part { numbers: Some(&fast), ..Part::settle(&back, now, Some(&passed)) };
         let _ = store.decide_one(&part, Details::default());
         assert!(!store.check(&at(1.0, 1.0)).is_allowed());

@@ -19,8 +19,8 @@ fn store() -> Excepted {
     Exceptions::new(MemoryStore::new(Rules::read("rules.yaml", RULES).unwrap(), 1000))
 }
 
-fn hours(n: u32) -> Time {
-    Time::ZERO.after(Span::hours(n))
+fn hours(n: u64) -> Time {
+    Time::ZERO.after(Span::from_hours(n))
 }
 
 #[track_caller]

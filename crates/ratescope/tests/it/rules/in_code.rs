@@ -9,7 +9,7 @@ use ratescope::rules::{Load, MemoryStore, Mistake, NewRule, OnStoreFailure, Rule
 use ratescope::{Rate, Span};
 
 fn window(count: f64) -> FixedWindow {
-    FixedWindow::new(Rate::new(count, Span::minutes(1)).unwrap()).unwrap()
+    FixedWindow::new(Rate::new(count, Span::from_mins(1)).unwrap()).unwrap()
 }
 
 fn wrong(domain: &str, rules: impl IntoIterator<Item = NewRule>) -> String {

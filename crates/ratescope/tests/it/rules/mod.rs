@@ -36,7 +36,11 @@ fn ruled(text: &str) -> MemoryStore {
 /// The decision about an event of cost 1 at a time in seconds.
 fn check(ruled: &MemoryStore, seconds: f64, fields: &[(&str, &str)]) -> Decision {
     let fields = fields.to_vec();
-    ruled.check(&Event { time: Time::from_secs(seconds).unwrap(), cost: 1.0, fields: &fields })
+    ruled.check(&Event {
+        time: Time::try_from_secs_f64(seconds).unwrap(),
+        cost: 1.0,
+        fields: &fields,
+    })
 }
 
 /// How many of `n` events at one time pass.

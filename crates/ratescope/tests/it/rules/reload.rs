@@ -194,7 +194,7 @@ proptest! {
         prop_assert!(matches!(change, Reloaded::Applied(_) | Reloaded::Unchanged));
         old.forget(&mut state, now);
         let mut state = new.restore(&old.keep(&state, now)).unwrap();
-        let time = now.after(Span::from_secs(later * case.period.secs()).unwrap());
+        let time = now.after(Span::try_from_secs_f64(later * case.period.as_secs_f64()).unwrap());
         for _ in 0..5 {
             let decision = ruled.check(&Event { time, cost: 1.0, fields: &fields });
             let outcome = new.check(&mut state, time, 1.0);

@@ -97,7 +97,7 @@ proptest! {
 /// A day later, nothing of it counts any more, and nothing is given back.
 #[test]
 fn what_is_held_for_a_day_is_gone() {
-    let at = |hours: u32| Time::ZERO.after(Span::hours(hours));
+    let at = |hours: u64| Time::ZERO.after(Span::from_hours(hours));
     for limiter in [
         "token-bucket 10/1h",
         "gcra 10/1h",

@@ -19,7 +19,7 @@ pub(super) fn now<T>(future: impl Future<Output = T>) -> T {
 
 fn ask(store: &impl Store, seconds: f64, user: &str, details: Details) -> Decision {
     let fields = &[("user", user)];
-    let time = Time::from_secs(seconds).unwrap();
+    let time = Time::try_from_secs_f64(seconds).unwrap();
     now(store.check_async(&Event { time, cost: 1.0, fields }, details))
 }
 
@@ -96,13 +96,13 @@ fn answers_at_once(store: &impl Store) {
     assert!(second.is_allowed());
     assert_eq!(second.retry_after, None, "what passes need not wait");
     let least = second.quota().unwrap();
-    assert_eq!((least.remaining, least.reset), (0.0, Span::minutes(1)));
+    assert_eq!((least.remaining, least.reset), (0.0, Span::from_mins(1)));
     let third = ask(store, 0.0, "ann", Details::ALL);
     assert!(!third.is_allowed());
-    assert_eq!(third.retry_after, Some(Retry::After(Span::seconds(30))));
+    assert_eq!(third.retry_after, Some(Retry::After(Span::from_secs(30))));
     // Looked at, it is as it was; charged, it is more.
     let event = |time| Event { time, cost: 1.0, fields: &[("user", "ann")] };
-    let later = Time::from_secs(30.0).unwrap();
+    let later = Time::try_from_secs_f64(30.0).unwrap();
     assert!(now(store.peek_async(&event(later), Details::default())).is_allowed());
     let settle = |cost| now(store.settle_async(&Event { cost, ..event(later) }, later, None));
     assert_eq!(settle(1.0), Ok(()));
@@ -267,7 +267,7 @@ fn what_cannot_wait_is_not_counted() {
     for text in [QUEUE, QUEUE_AND_MORE] {
         let store = ruled(text);
         let wait = |details| ask(&store, 0.0, "ann", details).wait();
-        let after = |seconds| Some(Span::seconds(seconds));
+        let after = |seconds| Some(Span::from_secs(seconds));
         let at_once = Details::default().at_once();
         assert_eq!(wait(at_once), after(0), "{text}");
         assert_eq!([wait(at_once), wait(at_once)], [after(1); 2], "{text}");
@@ -286,7 +286,7 @@ fn who_is_refused_may_ask_for_the_time() {
         assert_eq!(passed, [None; 5], "{text}");
         assert_eq!(ask(&store, 0.0, "ann", Details::default()).retry_after, None, "{text}");
         let retry = ask(&store, 0.0, "ann", Details::default().with_retry()).retry_after;
-        assert_eq!(retry, Some(Retry::After(Span::seconds(1))), "{text}");
+        assert_eq!(retry, Some(Retry::After(Span::from_secs(1))), "{text}");
     }
 }
 
@@ -301,7 +301,7 @@ fn only_what_can_refuse_is_waited_for() {
         let passed = [(); 2].map(|()| ask(&store, 0.0, "ann", Details::ALL).is_allowed());
         assert_eq!(passed, [true; 2], "{text}");
         let retry = ask(&store, 0.0, "ann", Details::ALL).retry_after;
-        assert_eq!(retry, Some(Retry::After(Span::minutes(30))), "{text}");
+        assert_eq!(retry, Some(Retry::After(Span::from_mins(30))), "{text}");
         let fields = &[("user", "ann")];
         let event = Event { time: Time::ZERO, cost: 1.0, fields };
         assert_eq!(Some(store.retry_after(&event)), retry, "{text}");

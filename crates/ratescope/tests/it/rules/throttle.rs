@@ -141,7 +141,7 @@ fn a_charge_is_owed_in_both_forms() {
             }
         }
         ruled.set_load(load(90.0));
-        assert_eq!(ruled.retry_after(&event(1.0)).wait().unwrap().secs(), wait);
+        assert_eq!(ruled.retry_after(&event(1.0)).wait().unwrap().as_secs_f64(), wait);
     }
 }
 

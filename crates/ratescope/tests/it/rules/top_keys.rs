@@ -14,7 +14,7 @@ fn observed(rules: &str, capacity: usize) -> (Observed<MemoryStore>, Arc<TopKeys
 }
 
 fn send(store: &impl Store, seconds: u32, fields: &[(&str, &str)]) -> bool {
-    let time = Time::from_secs(seconds.into()).unwrap();
+    let time = Time::try_from_secs_f64(seconds.into()).unwrap();
     let event = Event { time, cost: 1.0, fields: &fields };
     store.decide_now(&[Part::count(&event)], Details::default()).unwrap()[0].is_allowed()
 }

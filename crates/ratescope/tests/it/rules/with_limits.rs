@@ -30,7 +30,7 @@ fn numbers(store: &MemoryStore, text: &str) -> Numbers {
 }
 
 fn ann(seconds: f64, cost: f64) -> Event<'static> {
-    Event { time: Time::from_secs(seconds).unwrap(), cost, fields: &[("user", "ann")] }
+    Event { time: Time::try_from_secs_f64(seconds).unwrap(), cost, fields: &[("user", "ann")] }
 }
 
 fn check(store: &MemoryStore, numbers: Option<&Numbers>, event: &Event<'_>) -> Decision {
@@ -76,12 +76,12 @@ fn a_state_drains_by_the_numbers_under_which_it_was_counted() {
     let store = store("gcra 60/1h burst 10 per user");
     let fast = numbers(&store, "gcra 60/1m burst 10");
     let wait = |numbers, event: &Event<'_>| look(&store, numbers, event).retry_after;
-    let after = |seconds| Some(Retry::After(Span::seconds(seconds)));
+    let after = |seconds| Some(Retry::After(Span::from_secs(seconds)));
     assert!(check(&store, None, &ann(0.0, 10.0)).is_allowed());
     assert_eq!(wait(None, &ann(0.0, 4.0)), after(240));
     // In other units, less than a millionth of an event is rounded off.
     let Some(Retry::After(other)) = wait(Some(&fast), &ann(0.0, 4.0)) else { panic!("a wait") };
-    assert!((239.9999..=240.0).contains(&other.secs()), "{other}");
+    assert!((239.9999..=240.0).contains(&other.as_secs_f64()), "{other}");
     // One minute later there is room for one, whoever asks.
     assert!(!check(&store, Some(&fast), &ann(60.0, 2.0)).is_allowed());
     assert!(check(&store, Some(&fast), &ann(60.0, 1.0)).is_allowed());
@@ -193,7 +193,7 @@ fn a_smaller_bucket_is_never_emptier_than_empty() {
         assert!(store.check(&ann(0.0, 1000.0)).is_allowed());
         assert_eq!(store.replace(rules(10), Time::ZERO).name(), "applied");
         let wait = |cost| store.retry_after(&ann(0.0, cost)).wait().unwrap();
-        assert_eq!([wait(1.0), wait(10.0)], [Span::minutes(6), Span::hours(1)], "{kind}");
+        assert_eq!([wait(1.0), wait(10.0)], [Span::from_mins(6), Span::from_hours(1)], "{kind}");
     }
 }
 
@@ -313,7 +313,7 @@ proptest! {
         } else {
             look(&store, Some(&other), &ann(0.0, 1.0)).retry_after.unwrap_or(Retry::NOW)
         };
-        prop_assert!(retry.wait().unwrap() <= Span::hours(1), "{retry}");
+        prop_assert!(retry.wait().unwrap() <= Span::from_hours(1), "{retry}");
     }
 }
 

@@ -23,7 +23,7 @@ fn protection_ends_within_a_period_or_so() {
     let period = 60;
     for kind in KINDS.into_iter().filter(|kind| !kind.starts_with("nginx")) {
         for later in [0, 10 * period] {
-            let keyed = Keyed::new(case(kind, 5.0, Span::seconds(period as u32), 5.0).limiter, 7);
+            let keyed = Keyed::new(case(kind, 5.0, Span::from_secs(period as u64), 5.0).limiter, 7);
             let (before, after) = (seconds(2000 * period), 1000 * period + later);
             is_held_back(&keyed, 0, before);
             flood(&keyed, before);
@@ -41,7 +41,7 @@ fn protection_ends_within_a_period_or_so() {
 #[test]
 fn protection_ends_when_the_clock_has_caught_up() {
     for kind in KINDS {
-        let keyed = Keyed::new(case(kind, 5.0, Span::seconds(60), 5.0).limiter, 7);
+        let keyed = Keyed::new(case(kind, 5.0, Span::from_secs(60), 5.0).limiter, 7);
         is_held_back(&keyed, 0, seconds(1000));
         flood(&keyed, seconds(950));
         flood(&keyed, seconds(980));
@@ -55,7 +55,7 @@ fn protection_ends_when_the_clock_has_caught_up() {
 #[test]
 fn events_out_of_order_free_nobody() {
     for kind in KINDS {
-        let keyed = Keyed::new(case(kind, 5.0, Span::seconds(60), 5.0).limiter, 7);
+        let keyed = Keyed::new(case(kind, 5.0, Span::from_secs(60), 5.0).limiter, 7);
         is_held_back(&keyed, 0, seconds(1000));
         for i in 0..200 {
             let now = seconds(1000 + if i % 3 == 0 { 0 } else { -(i % 7) });

@@ -62,7 +62,7 @@ fn it_may_be_dropped_at_any_await_point() {
 #[test]
 fn nobody_waits_until_the_clock_has_caught_up() {
     for kind in COUNTING.iter().chain(RATES) {
-        let limiter = case(kind, 2.0, Span::seconds(1), 2.0).limiter;
+        let limiter = case(kind, 2.0, Span::from_secs(1), 2.0).limiter;
         let rules = format!("domain: d\nlimit: {limiter} per user\n");
         assert_ready!(spawn(assert_followed(&ruled(&rules))).poll());
         assert_ready!(spawn(assert_followed(&Far::new(&rules, 0))).poll());

@@ -76,7 +76,7 @@ fn nothing_to_remember_takes_no_room() {
     assert!(keyed.check(&1, Time::ZERO, 0.0).is_allowed());
     assert!(keyed.is_empty());
     for kind in ALLOWED_ONLY {
-        let limit = case(kind, 100.0, Span::minutes(1), 100.0).limiter;
+        let limit = case(kind, 100.0, Span::from_mins(1), 100.0).limiter;
         let store = MemoryStore::new(
             format!("2/1h per ip & {limit} per user").parse::<ratescope::Policy>().unwrap(),
             100,

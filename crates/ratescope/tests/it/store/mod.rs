@@ -60,7 +60,7 @@ fn each_key_has_its_own_state() {
     assert!(!keyed.peek("a", Time::ZERO, 1.0).is_allowed());
     assert!(keyed.peek("c", Time::ZERO, 2.0).is_allowed());
     assert_eq!((keyed.len(), keyed.state("c")), (2, None));
-    assert_eq!(keyed.retry_after("a", Time::ZERO, 1.0), Retry::After(Span::minutes(1)));
+    assert_eq!(keyed.retry_after("a", Time::ZERO, 1.0), Retry::After(Span::from_mins(1)));
     assert_eq!(keyed.retry_after("c", Time::ZERO, 1.0), Retry::NOW);
     // Values that hash alike are the same key.
     assert_eq!(keyed.state(&"a".to_owned()), keyed.state("a"));
@@ -83,7 +83,7 @@ fn any_hash_will_do() {
 fn a_charge_is_missing_later() {
     let keyed = Keyed::new(gcra(), 10);
     keyed.charge("a", Time::ZERO, 3.0).unwrap();
-    assert_eq!(keyed.retry_after("a", Time::ZERO, 1.0), Retry::After(Span::minutes(2)));
+    assert_eq!(keyed.retry_after("a", Time::ZERO, 1.0), Retry::After(Span::from_mins(2)));
     let store = MemoryStore::new(
         "gcra 2/1m per user & gcra 3/1m per ip".parse::<ratescope::Policy>().unwrap(),
         10,

@@ -14,7 +14,7 @@ fn a_key_is_looked_at_without_counting() {
     );
     assert!(sends(&keyed, 1, seconds(0)));
     assert_eq!(keyed.remaining(&1, seconds(0)), 1.0);
-    assert_eq!(keyed.reset_after(&1, seconds(15)), Span::seconds(45));
+    assert_eq!(keyed.reset_after(&1, seconds(15)), Span::from_secs(45));
     let store = MemoryStore::new(
         "gcra 9/1m per user & gcra 4/1h per ip".parse::<ratescope::Policy>().unwrap(),
         10,
@@ -22,7 +22,7 @@ fn a_key_is_looked_at_without_counting() {
     assert!(mail(&store, "ann", "x", seconds(0)).is_allowed());
     let fields = &[("user", "bob"), ("ip", "x")];
     let event = Event { time: seconds(0), cost: 1.0, fields };
-    assert_eq!((store.remaining(&event), store.reset_after(&event)), (3.0, Span::minutes(15)));
+    assert_eq!((store.remaining(&event), store.reset_after(&event)), (3.0, Span::from_mins(15)));
     assert_eq!(store.len(), 2);
 }
 

@@ -101,7 +101,7 @@ fn the_dearest_refusal_protects() {
 fn protection_is_not_shed_whatever_the_limiter() {
     for kind in KINDS {
         for cost in [0.0, 1e-30, 1e-6, 0.001, 0.9, 1e9, 1e13, f64::INFINITY, f64::NAN, -1.0] {
-            let keyed = Keyed::new(case(kind, 5.0, Span::seconds(60), 5.0).limiter, 7);
+            let keyed = Keyed::new(case(kind, 5.0, Span::from_secs(60), 5.0).limiter, 7);
             is_held_back(&keyed, 0, Time::ZERO);
             for _ in 0..3 {
                 let _ = keyed.check(&0, Time::ZERO, cost);

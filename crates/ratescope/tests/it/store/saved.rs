@@ -29,7 +29,7 @@ proptest! {
         for (i, ((now, cost), key)) in events.iter().copied().zip(keys).enumerate() {
             prop_assert_eq!(one.check(&key, now, cost), other.check(&key, now, cost));
             if i == stop {
-                let later = now.after(Span::micros(pause.unsigned_abs()));
+                let later = now.after(Span::from_micros(pause.unsigned_abs()));
                 let coming = events[i + 1..].iter().map(|(at, _)| *at).min();
                 let later = coming.map_or(later, |coming| later.min(coming)).max(now);
                 other = Keyed::restore(case.limiter.clone(), 10, &other.save(later)).unwrap();
@@ -44,7 +44,7 @@ proptest! {
         at in any::<prop::sample::Index>(),
         bytes in prop::collection::vec(any::<u8>(), 0..12),
     ) {
-        let limiter = crate::store::random::case(kind, 5.0, Span::seconds(60), 5.0).limiter;
+        let limiter = crate::store::random::case(kind, 5.0, Span::from_secs(60), 5.0).limiter;
         let keyed = Keyed::new(limiter.clone(), 10);
         for second in 0..4 {
             let _ = keyed.check(&(second % 3), seconds(second), 1.0);
@@ -81,11 +81,11 @@ proptest! {
             // A charge may be more than there is room for.
             let _ = store.settle(&event(at, cost * count), at, None);
         }
-        now = now.after(Span::from_secs(later * old.period.secs()).unwrap());
+        now = now.after(Span::try_from_secs_f64(later * old.period.as_secs_f64()).unwrap());
         let restored = MemoryStore::restore(new_rule.clone(), 10, &store.save(now)).unwrap();
         let _ = store.replace(new_rule.into(), now);
         for part in 0..8 {
-            let then = now.after(Span::from_secs(f64::from(part) / 4.0 * old.period.secs()).unwrap());
+            let then = now.after(Span::try_from_secs_f64(f64::from(part) / 4.0 * old.period.as_secs_f64()).unwrap());
             prop_assert_eq!(restored.remaining(&event(then, 1.0)), store.remaining(&event(then, 1.0)), "{}", new);
             prop_assert_eq!(restored.retry_after(&event(then, 1.0)), store.retry_after(&event(then, 1.0)), "{}", new);
         }
@@ -97,11 +97,11 @@ proptest! {
 fn a_smaller_bucket_is_not_fuller_than_full() {
     let event = |time| Event { time, cost: 1.0, fields: &[("user", "ann")] };
     for (old, new, wait) in [
-        ("gcra 1000/1h burst 1000", "gcra 10/1h burst 10", Span::minutes(6)),
-        ("token-bucket 1000/1h", "token-bucket 10/1h", Span::minutes(6)),
-        ("leaky-bucket 1000/1h queue 1000", "leaky-bucket 10/1h queue 10", Span::minutes(6)),
+        ("gcra 1000/1h burst 1000", "gcra 10/1h burst 10", Span::from_mins(6)),
+        ("token-bucket 1000/1h", "token-bucket 10/1h", Span::from_mins(6)),
+        ("leaky-bucket 1000/1h queue 1000", "leaky-bucket 10/1h queue 10", Span::from_mins(6)),
         // What is owed under the same numbers stays owed.
-        ("gcra 10/1h burst 10", "gcra 10/1h burst 10", Span::minutes(99 * 60 + 6)),
+        ("gcra 10/1h burst 10", "gcra 10/1h burst 10", Span::from_mins(99 * 60 + 6)),
     ] {
         let store = MemoryStore::new(format!("{old} per user").parse::<Policy>().unwrap(), 10);
         store.settle(&Event { cost: 1000.0, ..event(seconds(0)) }, seconds(0), None).unwrap();

@@ -112,7 +112,7 @@ fn callers() -> impl Strategy<Value = (Case, Vec<Caller>)> {
     let callers = prop::collection::vec(caller, 1..12);
     let cases = admitting(&KINDS).prop_filter("has no queue", |case| !case.limiter.delays());
     (cases, callers).prop_map(|(case, callers)| {
-        let later = |factor: f64| micros((factor * case.period.secs() * 1e6) as i64);
+        let later = |factor: f64| micros((factor * case.period.as_secs_f64() * 1e6) as i64);
         let caller = |(key, start, cost, patience): (u8, f64, f64, Option<f64>)| Caller {
             key,
             start: later(start),
@@ -150,7 +150,7 @@ fn a_queue_is_waited_for_in_order() {
                 key: 0,
                 start,
                 cost: 1.0,
-                hangs_up: (i == 2).then(|| start.after(Span::micros(1))),
+                hangs_up: (i == 2).then(|| start.after(Span::from_micros(1))),
             }
         };
         let keyed = Keyed::new(limiter(text), 10);
@@ -184,7 +184,7 @@ fn nothing_is_counted_before_an_event_passes() {
         let calls = RateLimiter::<str, _, _>::new(keyed.clone(), clock);
         let soon = Waiting::DEFAULT.at_most(Duration::from_micros(1));
         let mut late = spawn(calls.until_key_ready_with("a", soon));
-        assert!(matches!(assert_ready!(late.poll()), Err(NotAllowed::TooLong(_))), "{text}");
+        assert!(matches!(assert_ready!(late.poll()), Err(NotAllowed::Refused { .. })), "{text}");
         assert_eq!(keyed.state("a"), before, "{text}");
         if text.contains("burst") || text.contains("queue") {
             continue;
@@ -218,7 +218,7 @@ fn jitter_spreads_waits_within_the_longest() {
     };
     let patience = Duration::from_millis(1500);
     // Half of the waits are cut.
-    let waiting = Waiting::DEFAULT.jitter(Span::seconds(1)).at_most(patience);
+    let waiting = Waiting::DEFAULT.jitter(Span::from_secs(1)).at_most(patience);
     let mut waits = BTreeSet::new();
     for _ in 0..64 {
         let alarms = Arc::new(Alarms::default());
@@ -257,7 +257,7 @@ fn a_clock_that_stands_still_ends_no_wait_and_prolongs_none() {
     let waiting = Waiting::DEFAULT.at_most(Duration::from_millis(900));
     let mut task = spawn(calls.until_ready_with(waiting));
     let wait = Duration::from_millis(300);
-    assert_eq!(assert_ready!(task.poll()), Err(NotAllowed::TooLong(wait)));
+    assert_eq!(assert_ready!(task.poll()), Err(NotAllowed::Refused { after: wait }));
     assert_eq!(clock.0.load(Ordering::Relaxed), 3);
 }
 
@@ -265,11 +265,11 @@ fn a_clock_that_stands_still_ends_no_wait_and_prolongs_none() {
 #[test]
 fn nobody_waits_until_the_clock_has_caught_up() {
     for kind in COUNTING.iter().chain(RATES) {
-        let limiter = case(kind, 2.0, Span::seconds(1), 2.0).limiter;
+        let limiter = case(kind, 2.0, Span::from_secs(1), 2.0).limiter;
         let (keyed, clock) = (Keyed::new(limiter, 10), FakeClock::default());
         let late = micros(86_400_000_000);
         while keyed.check("a", late, 1.0).is_allowed() {}
-        let longest = Span::seconds(1).max(keyed.retry_after("a", late, 1.0).wait().unwrap());
+        let longest = Span::from_secs(1).max(keyed.retry_after("a", late, 1.0).wait().unwrap());
         let calls = RateLimiter::<str, _, _>::new(keyed.clone(), clock.clone());
         let mut task = spawn(calls.until_key_ready("a"));
         while task.poll().is_pending() {
@@ -310,9 +310,9 @@ fn a_policy_is_waited_for() {
     for wait in [1, 29] {
         let mut task = passes();
         assert_pending!(task.poll());
-        clock.advance(Span::micros(wait * 1_000_000 - 1));
+        clock.advance(Span::from_micros(wait * 1_000_000 - 1));
         assert_pending!(task.poll());
-        clock.advance(Span::micros(1));
+        clock.advance(Span::from_micros(1));
         assert!(task.is_woken());
         let _ = assert_ready_ok!(task.poll());
     }
@@ -326,19 +326,19 @@ fn the_queue_of_a_policy_may_be_too_long() {
     let ann = &[("user", "ann"), ("ip", "x")];
     let look = || store.peek(&Event { time: Time::ZERO, cost: 1.0, fields: ann }).wait();
     assert!(store.check(&Event { time: Time::ZERO, cost: 1.0, fields: ann }).is_allowed());
-    let wait = Span::seconds(1);
-    for (longest, is_too_long) in [(Span::micros(999_999), true), (wait, false)] {
+    let wait = Span::from_secs(1);
+    for (longest, is_too_long) in [(Span::from_micros(999_999), true), (wait, false)] {
         let waiting = Waiting::DEFAULT.at_most(longest);
         let mut task = spawn(until_allowed(&store, ann, &clock, waiting));
         if is_too_long {
             assert_eq!(
                 assert_ready!(task.poll()).err(),
-                Some(NotAllowed::TooLong(Duration::from_secs(1)))
+                Some(NotAllowed::Refused { after: Duration::from_secs(1) })
             );
             assert_eq!(look(), Some(wait));
         } else {
             assert_pending!(task.poll());
-            assert_eq!(look(), Some(Span::seconds(2)));
+            assert_eq!(look(), Some(Span::from_secs(2)));
         }
     }
 }
@@ -382,7 +382,10 @@ fn whoever_came_first_passes_first() {
         clock.advance(Duration::from_millis(100));
         assert_ready_ok!(cheap[0].poll());
         drop(cheap.remove(0));
-        assert_eq!(clock.now(), Time::ZERO.after(Span::from_secs(1.1 + 0.1 * i as f64).unwrap()));
+        assert_eq!(
+            clock.now(),
+            Time::ZERO.after(Span::try_from_secs_f64(1.1 + 0.1 * i as f64).unwrap())
+        );
     }
 }
 
@@ -418,7 +421,7 @@ fn a_line_may_be_too_long() {
     let at_most = |millis| Waiting::DEFAULT.at_most(Duration::from_millis(millis));
     let second = Duration::from_secs(1);
     let mut soon = spawn(calls.until_ready_with(at_most(500)));
-    assert_eq!(assert_ready!(soon.poll()), Err(NotAllowed::TooLong(second)));
+    assert_eq!(assert_ready!(soon.poll()), Err(NotAllowed::Refused { after: second }));
     let mut never = spawn(calls.until_ready_with(at_most(9000).cost(1.5)));
     assert_eq!(assert_ready!(never.poll()), Err(NotAllowed::Never));
     let mut late = spawn(calls.until_ready_with(at_most(1500)));
@@ -427,7 +430,7 @@ fn a_line_may_be_too_long() {
     assert_ready_ok!(first.poll());
     // It is the first now, and would have to wait for another half of a second too long.
     assert!(late.is_woken());
-    assert_eq!(assert_ready!(late.poll()), Err(NotAllowed::TooLong(second)));
+    assert_eq!(assert_ready!(late.poll()), Err(NotAllowed::Refused { after: second }));
     // The first of these is not polled, and the other gives up in time.
     let mut held_up = spawn(calls.until_ready());
     assert_pending!(held_up.poll());
@@ -437,10 +440,13 @@ fn a_line_may_be_too_long() {
     assert!(!late.is_woken());
     clock.advance(Duration::from_millis(1));
     let refused = assert_ready!(late.poll());
-    assert_eq!(refused, Err(NotAllowed::TooLong(Duration::from_micros(1))));
+    assert_eq!(refused, Err(NotAllowed::Refused { after: Duration::from_micros(1) }));
     // Nor does it pass before those who wait, if it does not want to wait at all.
     let mut hasty = spawn(calls.until_ready_with(at_most(0)));
-    assert_eq!(assert_ready!(hasty.poll()), Err(NotAllowed::TooLong(Duration::from_micros(1))));
+    assert_eq!(
+        assert_ready!(hasty.poll()),
+        Err(NotAllowed::Refused { after: Duration::from_micros(1) })
+    );
     assert_ready_ok!(held_up.poll());
 }
 
