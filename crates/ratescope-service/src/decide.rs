@@ -203,7 +203,7 @@ impl<C: Clock> Service<C> {
         let fault = answers.iter().flatten().find(|(_, decision)| is_unavailable(decision));
         if let Some((_, Decision { fault: Some(fault), .. })) = fault {
             if is_counted {
-                domain.headers.count_request(RequestOutcome::Unavailable);
+                domain.front.count_request(RequestOutcome::Unavailable);
             }
             return Err(NoAnswer::Unavailable(fault.clone()));
         }
@@ -225,7 +225,7 @@ impl<C: Clock> Service<C> {
         let response = response::whole(statuses, &answers, counted);
         if is_counted {
             let is_refused = response.overall_code() == super::Code::OverLimit;
-            domain.headers.count_request(RequestOutcome::of(is_refused));
+            domain.front.count_request(RequestOutcome::of(is_refused));
         }
         Ok(response)
     }
@@ -305,13 +305,13 @@ impl<C: Clock> Service<C> {
         let asked = now;
         let now = self.clock.now();
         if self.states.is_on_redis() {
-            domain.headers.took(asked.until(now));
+            domain.front.took(asked.until(now));
         }
         let plain: SmallVec<[Part<'_>; 2]> = parts.iter().map(|(_, part)| *part).collect();
         let decided = Part::decided(&plain, &answers, DETAILS);
         for (((domain, event), decision), is_decided) in events.iter().zip(&answers).zip(decided) {
             if is_decided {
-                domain.headers.record(event, decision, now);
+                domain.front.record(event, decision, now);
             }
         }
         let domains = events.iter().map(|(domain, _)| Arc::clone(domain));

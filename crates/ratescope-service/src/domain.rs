@@ -8,7 +8,7 @@ use ratescope::rules::{
     Decision, Exceptions, MemoryStore, Observed, Observer, Rules, Store, TopKeys,
 };
 use ratescope_live::{Probe, ProbeObserver};
-use ratescope_tower::internal::{HeaderWriter, Outages};
+use ratescope_tower::internal::{FrontEnd, Outages};
 use std::sync::Arc;
 
 /// The store of a domain, with the exceptions for keys.
@@ -20,7 +20,7 @@ pub(super) struct Domain {
     pub(super) store: Observed<DomainStore>,
     /// The store without its observers, if its states can be saved.
     pub(super) memory: Option<MemoryStore>,
-    pub(super) headers: HeaderWriter,
+    pub(super) front: FrontEnd,
     /// The keys that come most, are refused most, and are fullest.
     pub(super) top: Arc<TopKeys>,
 }
@@ -37,7 +37,7 @@ impl Domain {
         names: MetricNames,
     ) -> Self {
         let probe = ProbeObserver::new(Arc::clone(probe));
-        let headers = HeaderWriter::new(store.rules().domain(), Arc::clone(outages));
+        let front = FrontEnd::of_service(store.rules().domain(), Arc::clone(outages));
         let counters = RuleCounters { names, by_rules: ByRules::default() };
         let top = Arc::new(TopKeys::new(PLACES));
         let store = Exceptions::new(store);
@@ -46,7 +46,7 @@ impl Domain {
             .with(Arc::new(probe))
             .with(Arc::new(counters))
             .with(Arc::<TopKeys>::clone(&top));
-        Domain { store, memory, headers, top }
+        Domain { store, memory, front, top }
     }
 }
 

@@ -272,20 +272,20 @@ impl<C: Clock + Clone> Http<C> {
         } else {
             known.store.peek_async(&event, details).await
         };
-        let headers = &known.headers;
+        let front = &known.front;
         if hits > 0.0 {
             let now = self.service.clock.now();
-            headers.record(&event, &answered, now);
-            headers.count_request(RequestOutcome::of_decision(&answered));
+            front.record(&event, &answered, now);
+            front.count_request(RequestOutcome::of_decision(&answered));
             if self.service.states.is_on_redis() {
-                headers.took(event.time.until(now));
+                front.took(event.time.until(now));
             }
         }
         if retry(&answered).is_some() {
-            return Ok(headers.refusal(Head::new(request), &answered));
+            return Ok(front.refusal(Head::new(request), &answered));
         }
         let mut response = json(Allowed { allowed: true, decision: &answered }.text());
-        headers.write(&answered, response.headers_mut());
+        front.write(&answered, response.headers_mut());
         Ok(response)
     }
 

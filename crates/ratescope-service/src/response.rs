@@ -149,7 +149,7 @@ fn headers(answers: &Answers) -> Vec<HeaderValue> {
     each.sort_by_key(|(_, decision)| core::cmp::Reverse(wait(decision)));
     let mut headers = HeaderMap::new();
     for (domain, decision) in each {
-        domain.headers.write(decision, &mut headers);
+        domain.front.write(decision, &mut headers);
     }
     let each = headers.iter().filter_map(|(name, value)| {
         let value = value.to_str().ok()?.to_owned();

@@ -1,20 +1,20 @@
 //! The decision about a request, and the state that all clones of a layer share.
 
 use super::fields::{Head, RequestFields};
+use super::front_end::FrontEnd;
 use super::layer::LayerSettings;
-use super::meters::{Meters, RequestOutcome};
+use super::meters::RequestOutcome;
 use super::own::{Combinations, Own};
 use super::passed::Passed;
 use super::prepared::Prepared;
 use super::queue::{Queue, QueueSlot};
 use super::refusal::{Answer, Refused};
-use super::report::{self, LogSampler};
+use super::report;
 use super::ticket::Ticket;
 use super::unidentified::Unidentified;
 use http::Response;
 use ratescope::clock::Clock;
 use ratescope::event::Event;
-use ratescope::internal::ByRules;
 use ratescope::rules::{Decision, Details, Part, Rules, Store};
 use ratescope::time::Span;
 use std::sync::{Arc, OnceLock, Weak};
@@ -24,16 +24,9 @@ pub(super) struct Shared<S, A, C> {
     pub(super) store: Arc<S>,
     pub(super) answer: Arc<A>,
     pub(super) clock: Arc<C>,
-    pub(super) settings: LayerSettings,
-    pub(super) preparations: ByRules<Prepared>,
+    pub(super) front: FrontEnd,
     pub(super) combinations: Combinations,
     queue: Arc<Queue>,
-    /// Made at the first request, so that the recorder can be installed after the layer was made.
-    meters: OnceLock<Meters>,
-    refusals: LogSampler,
-    /// Of requests that shadows would have refused.
-    shadow_refusals: LogSampler,
-    pub(super) bad_values: LogSampler,
     /// The rules whose misfits with the sources were logged before the first request.
     reported: OnceLock<Weak<Rules>>,
 }
@@ -78,21 +71,15 @@ impl<S, A, C> Shared<S, A, C> {
         clock: Arc<C>,
         settings: LayerSettings,
     ) -> Self {
-        let sample = || LogSampler::new(settings.logged);
         let of_one_key = settings.queue_per_key.unwrap_or(settings.queue.div_ceil(2));
         Shared {
-            preparations: ByRules::default(),
             combinations: Combinations::default(),
             queue: Arc::new(Queue::new(settings.queue, of_one_key)),
-            meters: OnceLock::new(),
-            refusals: sample(),
-            shadow_refusals: sample(),
-            bad_values: sample(),
             reported: OnceLock::new(),
+            front: FrontEnd::new(settings),
             store,
             answer,
             clock,
-            settings,
         }
     }
 
@@ -103,15 +90,15 @@ impl<S, A, C> Shared<S, A, C> {
 
     /// The name of the layer.
     pub(super) fn name(&self) -> Option<&str> {
-        self.settings.name.as_deref()
+        self.front.name()
     }
 
-    fn meters(&self) -> &Meters {
-        self.meters.get_or_init(|| Meters::new(self.name()))
+    pub(super) fn settings(&self) -> &LayerSettings {
+        &self.front.settings
     }
 
     fn details(&self, asked: &Asked<'_>) -> Details {
-        let LayerSettings { headers, inserts_decision, .. } = &self.settings;
+        let LayerSettings { headers, inserts_decision, .. } = self.settings();
         let quotas = headers.want_quotas() || *inserts_decision;
         let mut details = Details::default().with_retry();
         details.quotas = quotas;
@@ -120,7 +107,7 @@ impl<S, A, C> Shared<S, A, C> {
     }
 
     fn cost(&self, head: &Head<'_>) -> f64 {
-        self.settings.cost.as_ref().map_or(1.0, |cost| cost(*head))
+        self.settings().cost.as_ref().map_or(1.0, |cost| cost(*head))
     }
 }
 
@@ -129,7 +116,7 @@ impl<S: Store, A, C> Shared<S, A, C> {
     pub(super) fn report(&self) -> &Weak<Rules> {
         self.reported.get_or_init(|| {
             let rules = self.store.rules();
-            report::unfit(&rules, &self.settings);
+            report::unfit(&rules, self.settings());
             Arc::downgrade(&rules)
         })
     }
@@ -141,17 +128,17 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
     where
         A: Answer<B>,
     {
-        if self.settings.skip.as_ref().is_some_and(|skip| skip(*head)) {
+        if self.settings().skip.as_ref().is_some_and(|skip| skip(*head)) {
             return Some(Next::Call(Passed::default()));
         }
         let made = &mut None;
-        let known = self.preparations.latest();
+        let known = self.front.preparations.latest();
         let latest = match &**known {
             // A reload that came after `latest` was made may demand a key, or have other limits.
-            [Some((_, latest)), _] if !self.settings.needs_latest() => latest,
+            [Some((_, latest)), _] if !self.settings().needs_latest() => latest,
             _ => &*made.insert(self.prepared(&self.store.rules())),
         };
-        let mut fields = RequestFields::new(&self.settings.sources, head, latest.by_ip);
+        let mut fields = RequestFields::new(&self.settings().sources, head, latest.by_ip);
         let fields = fields.read();
         let asked = match self.ask(head, fields, latest) {
             Ok(asked) => asked,
@@ -168,14 +155,14 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         A: Answer<B>,
     {
         let latest = &self.prepared(&self.store.rules());
-        let mut fields = RequestFields::new(&self.settings.sources, head, latest.by_ip);
+        let mut fields = RequestFields::new(&self.settings().sources, head, latest.by_ip);
         let fields = fields.read();
         let asked = match self.ask(head, fields, latest) {
             Ok(asked) => asked,
             Err(refusal) => return refusal,
         };
         let decisions = self.store.decide(&[asked.part()], self.details(&asked)).await;
-        self.meters().took(asked.event.time.until(self.clock.now()));
+        self.front.meters().took(asked.event.time.until(self.clock.now()));
         let none = || Decision::new(self.store.rules(), asked.event.time);
         let decision = decisions.into_only().unwrap_or_else(none);
         self.judge(asked, &decision)
@@ -205,11 +192,11 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
     }
 
     fn prepared(&self, rules: &Arc<Rules>) -> Arc<Prepared> {
-        self.preparations.get(rules, |rules| {
+        self.front.preparations.get(rules, |rules| {
             if self.report().as_ptr() != Arc::as_ptr(rules) {
-                report::unfit(rules, &self.settings);
+                report::unfit(rules, self.settings());
             }
-            Prepared::new(rules, None, &self.settings)
+            Prepared::new(rules, None, self.settings())
         })
     }
 
@@ -219,7 +206,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
     where
         A: Answer<B>,
     {
-        let meters = self.meters();
+        let meters = self.front.meters();
         let slot = asked.slot.take();
         let made;
         let prepared = if asked.prepared().is_for(decision.rules()) {
@@ -228,23 +215,21 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
             // The rules were reloaded meanwhile.
             made = self.prepared(decision.rules());
             if made.is_for(&self.store.rules()) {
-                self.preparations.promote(decision.rules());
+                self.front.preparations.promote(decision.rules());
             }
             &match decision.numbers() {
                 None => made,
-                own => Arc::new(Prepared::new(decision.rules(), own, &self.settings)),
+                own => Arc::new(Prepared::new(decision.rules(), own, self.settings())),
             }
         };
-        prepared.count(decision);
-        prepared.note_keyless(&asked.event, decision, self.name());
+        self.front.count(prepared, &asked.event, decision, asked.event.time);
         meters.count_keys(asked.event.time, || self.store.memory());
-        self.settings.outages.note(decision.fault.as_ref(), self.name(), asked.event.time);
         let slot = match (decision.wait(), slot) {
             (Some(Span::ZERO), _) => None,
             (Some(wait), Some(slot)) => Some((wait, slot)),
             _ => return Next::Refuse(self.refuse(asked.head, &asked.event, prepared, decision)),
         };
-        self.report_shadows(&asked.event, decision);
+        self.front.log_shadow(&asked.event, decision, || self.clock.now());
         let passed = self.passed(prepared, &asked.event, decision);
         let Some((wait, mut slot)) = slot else {
             meters.count(RequestOutcome::Allowed);
@@ -253,16 +238,6 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         slot.wait(meters.waiting());
         meters.count(RequestOutcome::Delayed);
         Next::Wait(Box::new((wait, slot, passed)))
-    }
-
-    /// Logs that a request passes which a shadow would have refused.
-    #[inline]
-    fn report_shadows(&self, event: &Event<'_>, decision: &Decision) {
-        if let Some(first) = decision.shadow_refusals().next()
-            && let Some(passed_over) = self.shadow_refusals.take(self.clock.now())
-        {
-            report::let_through(event, &first, self.name(), passed_over);
-        }
     }
 
     /// The response to a request that is refused, or that can't wait.
@@ -277,15 +252,13 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         A: Answer<B>,
     {
         let refused = Refused::new(*head, decision, prepared);
-        self.meters().count(if refused.is_unavailable() {
+        self.front.meters().count(if refused.is_unavailable() {
             RequestOutcome::Unavailable
         } else {
             RequestOutcome::Refused
         });
-        if let Some(passed_over) = self.refusals.take(self.clock.now()) {
-            report::refused(event, decision, refused.retry_after(), self.name(), passed_over);
-        }
-        Box::new(refused.respond(&*self.answer, &self.settings.headers))
+        self.front.log_refusal(event, decision, refused.retry_after(), self.clock.now());
+        Box::new(refused.respond(&*self.answer, &self.settings().headers))
     }
 
     /// The response to a request that lacks `field`. The store is not asked about the request.
@@ -299,18 +272,18 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
     where
         A: Answer<B>,
     {
-        self.meters().count(RequestOutcome::Unidentified);
-        if let Some(passed_over) = self.refusals.take(self.clock.now()) {
+        self.front.meters().count(RequestOutcome::Unidentified);
+        if let Some(passed_over) = self.front.refusals.take(self.clock.now()) {
             report::unidentified(field, why, self.name(), passed_over);
         }
         let decision = &Decision::new(Arc::clone(&prepared.rules), self.clock.now());
         let refused = Refused::unidentified(*head, decision, why, prepared);
-        Next::Refuse(Box::new(refused.respond(&*self.answer, &self.settings.headers)))
+        Next::Refuse(Box::new(refused.respond(&*self.answer, &self.settings().headers)))
     }
 
     #[inline]
     fn passed(&self, prepared: &Prepared, event: &Event<'_>, decision: &Decision) -> Passed {
-        let headers = &self.settings.headers;
+        let headers = &self.settings().headers;
         let has_headers = headers.always && headers.want_quotas();
         Passed {
             headers: if has_headers {
@@ -319,7 +292,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
                 None
             },
             ticket: self
-                .settings
+                .settings()
                 .needs_ticket()
                 .then(|| Arc::new(Ticket::new(&prepared.fields, event, decision))),
         }

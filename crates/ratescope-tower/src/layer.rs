@@ -183,7 +183,7 @@ impl<S: Store, A, C, W> RateLimitLayer<S, A, C, W> {
     /// Names the fields without a source, and the values that do not fit.
     pub fn check_sources(self) -> Result<Self, MissingSources> {
         let rules = self.shared.store.rules();
-        let sources = &self.shared.settings.sources;
+        let sources = &self.shared.settings().sources;
         let needs_peer = rules.fields().into_iter().any(|field| sources.may_be_ip(field));
         let no_ip = (needs_peer && sources.peer.is_none()).then_some("ip");
         let missing = no_ip.into_iter().chain(sources.missing(&rules));
@@ -192,7 +192,7 @@ impl<S: Store, A, C, W> RateLimitLayer<S, A, C, W> {
         let of_rule =
             |one: NotNormal<'_>| format!("the rule {} never applies: {one}", one.rule.name());
         values.extend(sources.not_normal(&rules).map(of_rule));
-        values.extend(unknown_limits(&rules, &self.shared.settings.limiters));
+        values.extend(unknown_limits(&rules, &self.shared.settings().limiters));
         let fits = fields.is_empty() && values.is_empty();
         if fits { Ok(self) } else { Err(MissingSources { fields, values }) }
     }
@@ -206,8 +206,8 @@ impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
 
     /// This layer after a change of its settings.
     pub(super) fn with(self, change: impl FnOnce(&mut LayerSettings)) -> Self {
-        let Shared { store, answer, clock, settings, .. } = &*self.shared;
-        let mut settings = settings.clone();
+        let Shared { store, answer, clock, .. } = &*self.shared;
+        let mut settings = self.shared.settings().clone();
         change(&mut settings);
         Self::of(Arc::clone(store), Arc::clone(answer), Arc::clone(clock), settings)
     }
@@ -598,14 +598,16 @@ impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
     /// # Ok::<(), ratescope::ParseError>(())
     /// ```
     pub fn answer<B>(self, answer: B) -> RateLimitLayer<S, B, C, W> {
-        let Shared { store, clock, settings, .. } = &*self.shared;
-        RateLimitLayer::of(Arc::clone(store), Arc::new(answer), Arc::clone(clock), settings.clone())
+        let Shared { store, clock, .. } = &*self.shared;
+        let settings = self.shared.settings().clone();
+        RateLimitLayer::of(Arc::clone(store), Arc::new(answer), Arc::clone(clock), settings)
     }
 
     /// Sets the clock; the default is the [`SystemClock`].
     pub fn clock<D: Clock>(self, clock: D) -> RateLimitLayer<S, A, D, W> {
-        let Shared { store, answer, settings, .. } = &*self.shared;
-        RateLimitLayer::of(Arc::clone(store), Arc::clone(answer), Arc::new(clock), settings.clone())
+        let Shared { store, answer, .. } = &*self.shared;
+        let settings = self.shared.settings().clone();
+        RateLimitLayer::of(Arc::clone(store), Arc::clone(answer), Arc::new(clock), settings)
     }
 
     /// The number of requests in the queue.

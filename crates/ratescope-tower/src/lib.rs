@@ -29,8 +29,8 @@ mod bodies;
 mod decide;
 mod draft;
 pub mod fields;
+mod front_end;
 mod grpc;
-mod header_writer;
 pub mod headers;
 mod layer;
 pub mod meters;
@@ -68,7 +68,7 @@ pub use unidentified::Unidentified;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::fields::{bytes, text};
-    pub use crate::header_writer::HeaderWriter;
+    pub use crate::front_end::FrontEnd;
     pub use crate::headers::{up, waiting};
     pub use crate::meters::RequestOutcome;
     pub use crate::outages::Outages;

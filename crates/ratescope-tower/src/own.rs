@@ -112,11 +112,11 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
     /// The numbers of a request's own; `None` if it has none, or if they don't fit the rules.
     #[inline]
     pub(super) fn own(&self, head: &Head<'_>, usual: &Prepared) -> Option<Arc<Own>> {
-        if self.settings.limiters.is_empty() { None } else { self.find_own(head, usual) }
+        if self.settings().limiters.is_empty() { None } else { self.find_own(head, usual) }
     }
 
     fn find_own(&self, head: &Head<'_>, usual: &Prepared) -> Option<Arc<Own>> {
-        let each = self.settings.limiters.iter();
+        let each = self.settings().limiters.iter();
         let limiters = Limiters(each.map(|(_, find)| find(*head)).collect());
         if limiters.0.iter().all(Option::is_none) {
             return None;
@@ -127,12 +127,12 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
 
     fn make_own(&self, limiters: &Limiters, rules: &Arc<Rules>) -> Option<Arc<Own>> {
         let limiter_of = |name: &str| {
-            let place = self.settings.limiters.iter().position(|(limit, _)| limit == name)?;
+            let place = self.settings().limiters.iter().position(|(limit, _)| limit == name)?;
             limiters.0.get(place)?.clone()
         };
         match Numbers::new(rules, limiter_of) {
             Ok(numbers) => {
-                let prepared = Arc::new(Prepared::new(rules, Some(&numbers), &self.settings));
+                let prepared = Arc::new(Prepared::new(rules, Some(&numbers), self.settings()));
                 Some(Arc::new(Own { numbers, prepared }))
             }
             Err(error) => {
@@ -143,7 +143,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
     }
 
     fn report_bad_limits(&self, error: &RulesError) {
-        if let Some(passed_over) = self.bad_values.take(self.clock.now()) {
+        if let Some(passed_over) = self.front.bad_values.take(self.clock.now()) {
             report::bad_limits(error, self.name(), passed_over);
         }
     }

@@ -130,18 +130,18 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
         };
         let Some(ticket) = &passed.ticket else { return };
         let extensions = request.extensions_mut();
-        if self.settings.reserves {
+        if self.settings().reserves {
             let outer = extensions.remove::<Reservation>();
             extensions.insert(Reservation::new(Arc::clone(self), Arc::clone(ticket), outer));
         }
-        if self.settings.inserts_decision {
+        if self.settings().inserts_decision {
             extensions.insert(ticket.decision.clone());
         }
     }
 
     /// The ticket of a request that is charged when the response is there.
     pub(super) fn charged<'a>(&self, passed: &'a Passed) -> Option<&'a Arc<Ticket>> {
-        passed.ticket.as_ref().filter(|_| self.settings.is_charged_later())
+        passed.ticket.as_ref().filter(|_| self.settings().is_charged_later())
     }
 
     /// Completes a response: charges for its head, and adds the headers.

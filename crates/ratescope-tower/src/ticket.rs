@@ -74,7 +74,7 @@ impl Ticket {
 impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
     /// Charges the cost that the head of the response gives.
     pub(super) async fn charge_head(&self, ticket: &Ticket, response: ResponseHead<'_>) {
-        let Some(cost) = &self.settings.charge else { return };
+        let Some(cost) = &self.settings().charge else { return };
         let now = self.clock.now();
         if let Some(cost) = self.payable(cost(response), now) {
             self.settle_later(ticket, cost, now).await;
@@ -84,12 +84,12 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
     /// The debt of a body. Dropping it charges the cost of the bytes that were sent: at once, or in a task if the store
     /// has to be waited for.
     pub(super) fn debt(self: Arc<Self>, ticket: Arc<Ticket>) -> Option<Debt> {
-        self.settings.charge_sent.as_ref()?;
+        self.settings().charge_sent.as_ref()?;
         Some(Debt::new(move |bytes| self.charge_sent(ticket, bytes)))
     }
 
     fn charge_sent(self: Arc<Self>, ticket: Arc<Ticket>, bytes: u64) {
-        let Some(cost) = &self.settings.charge_sent else { return };
+        let Some(cost) = &self.settings().charge_sent else { return };
         let now = self.clock.now();
         // Before the service's own function, which may panic.
         let unpaid = self.unpaid();
@@ -101,7 +101,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
     }
 
     fn unpaid(&self) -> Unpaid {
-        Unpaid { layer: self.settings.name.clone(), reason: Some("dropped") }
+        Unpaid { layer: self.settings().name.clone(), reason: Some("dropped") }
     }
 
     /// Settles a request whose cost was reserved: charges the rest, or gives back the excess, as far as it certainly still
@@ -147,7 +147,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
             return Some(cost.min(MAX_COST));
         }
         meters::count_lost("cost", self.name());
-        if let Some(passed_over) = self.bad_values.take(now) {
+        if let Some(passed_over) = self.front.bad_values.take(now) {
             report::bad_cost(cost, self.name(), passed_over);
         }
         None
@@ -155,7 +155,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
 
     fn count_fault(&self, fault: &Fault, now: Time) {
         meters::count_fault(fault, self.name());
-        self.settings.outages.failed(fault, self.name(), now);
+        self.settings().outages.failed(fault, self.name(), now);
     }
 }
 

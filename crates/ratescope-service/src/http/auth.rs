@@ -63,7 +63,7 @@ pub(super) fn layer<C: Clock + Clone>(
     let host = of(HOST);
     let [of_method, of_path, of_host] = [(); 3].map(|()| Arc::clone(forms));
     let name = domain.store.rules().domain().to_owned();
-    let outages = Arc::clone(domain.headers.outages());
+    let outages = Arc::clone(domain.front.outages());
     let mut limit = RateLimitLayer::new(domain.store.clone())
         .name(&name)
         .outages(outages)
