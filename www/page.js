@@ -30,8 +30,9 @@ const others = [];
 const pages = () => [page, ...others.map(([other]) => other)];
 
 /**
- * The view's own part: `wire` runs once it is loaded, `shown` after settings changed, `drawn` after each frame; time
- * passes if `runs`. With `begins` the address is the view's own matter, and this begins what it describes, or shows its end.
+ * The view's own part: `wire` runs once it is loaded, and may go on after the start; `shown` after settings changed,
+ * `drawn` after each frame; time passes if `runs`. With `begins` the address is the view's own matter, and this begins
+ * what it describes, or shows its end. `replays` takes a reset; it returns whether it has begun something again.
  */
 let own;
 
@@ -39,15 +40,15 @@ let own;
  * Starts the page with the script of its WebAssembly module. `picture` is the picture that gets the events of keys, if it
  * is not always the view's.
  */
-export function start(module, { wire = () => {}, shown = () => {}, drawn = () => {}, runs = true, begins, picture } = {}) {
-  own = { wire, shown, drawn, runs: runs && !begins, begins, picture: picture ?? (runs ? () => page : undefined) };
+export function start(module, { wire = () => {}, shown = () => {}, drawn = () => {}, runs = true, begins, picture, replays } = {}) {
+  own = { wire, shown, drawn, runs: runs && !begins, begins, replays, picture: picture ?? (runs ? () => page : undefined) };
   guard(async () => {
     await module.default();
     Page = module.Page;
     page = new Page(graph, graph.dataset.view);
     plain = defaults = values();
     wireSettings();
-    own.wire();
+    const wired = own.wire();
     wireGraph();
     wireKeys(graph, on);
     wireTheme(on, pages);
@@ -61,6 +62,7 @@ export function start(module, { wire = () => {}, shown = () => {}, drawn = () =>
     // Lets the page start without a network, too. That loads every file of the site, so the first picture comes
     // before. If the browser refuses it, everything else still works.
     if (!isFramed) setTimeout(() => navigator.serviceWorker?.register("offline.js").catch(() => {}), 1000);
+    return wired;
   });
 }
 
@@ -284,8 +286,8 @@ function wireSettings() {
   on(document, "click", ({ target }) => {
     const { step, by, does, goes, copies } = target.dataset;
     if (step) nudge(step, Number(by));
-    if (does === "reset" && story.isTold()) story.replay(open);
-    else if (does) { page[does](); changed(); }
+    if (does === "reset" && replayed()) return undefined;
+    if (does) { page[does](); changed(); }
     if (goes) $(goes).focus();
     return copies && copyText($(copies), target);
   });
@@ -372,13 +374,20 @@ function wireSpace() {
   on(document, "keyup", (event) => { if (takes(event)) event.preventDefault(); }, { capture: true });
 }
 
+/** Begins a scenario, or what else the view plays, again; returns whether there is one. */
+function replayed() {
+  if (own.replays?.()) return true;
+  if (story.isTold()) story.replay(open);
+  return story.isTold();
+}
+
 /** Takes a key on a picture. */
 function key(event, page, changed) {
   if (event.ctrlKey || event.altKey || event.metaKey) return;
   // Space makes one event, however long it is held.
   if (event.repeat && event.key === " ") return event.preventDefault();
-  if (event.key.toLowerCase() === "r" && story.isTold()) story.replay(open);
-  else if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); changed(); }
+  if (event.key.toLowerCase() === "r" && replayed()) return undefined;
+  if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); changed(); }
 }
 
 /** Hands a text, or bytes, to the browser as a file. */

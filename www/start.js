@@ -1,6 +1,14 @@
-// Scope: what belongs to the limiter in force.
+// Scope: what belongs to the limiter in force, and the game, which is loaded when somebody plays it.
 import * as module from "./pkg/ratescope_page.js";
-import { $, page, start } from "./page.js";
+import { $, on, page, start } from "./page.js";
+
+/** The game, once somebody plays it. */
+let game;
+
+async function play(hash) {
+  game ??= await import("./game.js");
+  game.begin(hash);
+}
 
 /** Shows the sentence about the limiter in force, and lets only what has an effect be changed. */
 function shown() {
@@ -17,6 +25,12 @@ function shown() {
   const moves = page.moves_limit();
   for (const it of [$("limit"), ...document.querySelectorAll('[data-step="limit"]')]) it.disabled = !moves;
   [$("limit-own").hidden, $("limit-drag").hidden] = [moves, !moves];
+  game?.shown();
 }
 
-start(module, { shown });
+function wire() {
+  on($("game"), "click", () => play());
+  return location.search === "?game" ? play(location.hash) : undefined;
+}
+
+start(module, { wire, shown, drawn: () => game?.drawn(), replays: () => game?.again() });

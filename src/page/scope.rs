@@ -453,7 +453,7 @@ fn verdict(instrument: &Instrument, texts: &mut Texts) {
 /// The limiters that decide, without their keys: all events have one sender.
 fn limiters(instrument: &Instrument) -> String {
     match instrument.lane() {
-        Some(lane) => lane.limiters(),
+        Some(lane) => lane.limiters(false),
         None => instrument.limiter().to_string(),
     }
 }

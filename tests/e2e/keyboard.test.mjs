@@ -8,7 +8,7 @@ import { views } from './views.mjs';
 
 const scope = [
   'Skip to the settings', 'Scope', 'Story', 'Compare', 'Tune', 'copy', 'theme',
-  'A burst of ten', 'Steady, just below the limit', 'Stop, and watch it decay', 'Strict against leaky', 'Let blue set the limit', 'add-event', 'graph',
+  'game', 'A burst of ten', 'Steady, just below the limit', 'Stop, and watch it decay', 'Strict against leaky', 'Let blue set the limit', 'add-event', 'graph',
   'limiter-kind', 'configure', 'Lower limit', 'limit', 'Higher limit', 'Choose one from your own log', 'mode',
   'Shorter decay interval', 'decay', 'Longer decay interval',
   'Shorter increase interval', 'increase', 'Longer increase interval',

@@ -6,9 +6,9 @@ import { pageTest } from './harness.mjs';
 import { allowed, sent } from './compare.mjs';
 import { events, hide, inks, loaded, noteTexts, prefer, resize, settle, started, stopClock, value, written } from './scope.mjs';
 
-const STEPS = ['event', 'limit', 'burst', 'edge', 'strict', 'bucket', 'blue', 'adaptive', 'yours',
+const STEPS = ['event', 'limit', 'burst', 'edge', 'strict', 'retry', 'bucket', 'blue', 'why', 'adaptive', 'yours',
   'even', 'uneven', 'many', 'settles', 'others', 'half-life', 'impulse', 'crux', 'number', 'mend', 'slope'];
-const [STORY, MATHEMATICS] = [9, 11];
+const [STORY, MATHEMATICS] = [11, 11];
 
 // Opens the story at a step with its clock stopped.
 async function story(page, open, step = '') {
@@ -209,11 +209,19 @@ pageTest('what the prose says is what the instrument does', { reducedMotion: 're
   for (const [step, seconds, passed, events] of [
     ['mend', 150, [45, 156], 250], ['mend', 254, [45, 254], 354], ['mend', 300.5, [90, 301], 401],
     ['adaptive', 530, [285, 285], 285], ['adaptive', 600, [301, 584], 584],
-    ['edge', 20, [20, 10], 20], ['bucket', 14.99, [19, 10], 29], ['bucket', 25, [29, 20], 49],
+    ['why', 1300, [59, 59, 42], 59], ['edge', 20, [20, 10], 20], ['bucket', 14.99, [19, 10], 29], ['bucket', 25, [29, 20], 49],
   ]) {
     await at(step, seconds);
     assert.deepEqual([await allowed(page), await sent(page)], [passed, events], `${step} at ${seconds}`);
   }
+  // How the jobs of the clients went, who send other numbers in each lane.
+  const jobs = () => page.$$eval('#jobs tbody tr', (rows) => rows.map((row) => row.cells[1].textContent.replaceAll('\u202f', ' ')));
+  await at('retry', 2.5001);
+  assert.deepEqual(await allowed(page), [11, 11]);
+  await at('retry', 40);
+  assert.deepEqual([await allowed(page), await jobs()], [[11, 20], ['9 left', 'after 24.5 s']]);
+  await at('retry', 40, (href) => href.replace('exim%20strict;', 'exim%20leaky;'));
+  assert.deepEqual(await jobs(), ['after 12.0 s', 'after 24.5 s']);
 });
 
 pageTest('"open it" continues where the run is, with the events of the reader', async ({ page, open }) => {

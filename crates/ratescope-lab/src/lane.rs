@@ -245,13 +245,21 @@ impl Lane {
         &self.policy
     }
 
-    /// The limiters of the policy, without their keys.
-    pub fn limiters(&self) -> String {
+    /// The limiters of the policy, with or without their keys, and how the lane's clients try again, if that is its own.
+    pub fn limiters(&self, with_keys: bool) -> String {
         if self.model.is_some() {
             return self.template.to_string();
         }
-        let limits = self.policy().limits().iter().map(|limit| limit.limiter.to_string());
-        limits.collect::<Vec<_>>().join(" & ")
+        let limits = self.policy().limits().iter();
+        let mut text = if with_keys {
+            self.policy().to_string()
+        } else {
+            limits.map(|limit| limit.limiter.to_string()).collect::<Vec<_>>().join(" & ")
+        };
+        if let Some(way) = self.template.way() {
+            text.push_str(&format!(" retry {way}"));
+        }
+        text
     }
 
     /// The unit of the level, in words: the unit of the only limit, or `of the tightest` of several limits.

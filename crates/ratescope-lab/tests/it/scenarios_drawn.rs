@@ -69,7 +69,7 @@ fn in_lanes(scenario: &Scenario, width: f64) -> Drawn {
     marks.extend(view::compare::names(&run, &view, true));
     let lanes = run.lanes().iter();
     let passed: Vec<_> =
-        lanes.map(|lane| format!("{} by {}", lane.allowed(), lane.limiters())).collect();
+        lanes.map(|lane| format!("{} by {}", lane.allowed(), lane.limiters(false))).collect();
     let alt =
         format!("{} events, of which pass: {}.", view::compare::sent(&run), passed.join(", "));
     Drawn { marks, size: view.size, alt }

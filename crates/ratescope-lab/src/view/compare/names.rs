@@ -25,8 +25,7 @@ pub fn names(comparison: &Comparison, view: &Viewport, counts: bool) -> Vec<Mark
     let mut marks = Vec::with_capacity(2 * lanes.len());
     for (i, (lane, reading)) in lanes.iter().zip(readings).enumerate() {
         let y = i as f64 * pitch + 12.0;
-        let limiters = if keys_differ { lane.policy().to_string() } else { lane.limiters() };
-        let name = format!("{}  {limiters}", i + 1);
+        let name = format!("{}  {}", i + 1, lane.limiters(keys_differ));
         marks.push(bold(left, y, &name, Ink::Text, size, Anchor::Start));
         let [passed, refused] = [lane.allowed(), lane.refused()].map(axis::readout_count);
         let counted = format!("{passed} passed, {refused} refused");
