@@ -340,9 +340,10 @@ impl Inner {
             return self.decide_in_one_call(parts, details).await;
         }
         let others: Few<Part<'_>> = parts.iter().filter(|part| !is_charge(part)).copied().collect();
-        let mut decided = self.decide_in_one_call(&others, details).await.into_iter();
-        let mut each = others.iter().zip(decided.as_slice());
+        let decided = self.decide_in_one_call(&others, details).await;
+        let mut each = others.iter().zip(&*decided);
         let all_pass = each.all(|(part, decision)| part.passes(decision, details));
+        let mut decided = decided.into_iter();
         let mut each = Vec::with_capacity(parts.len());
         for part in parts {
             if !is_charge(part) {

@@ -66,6 +66,7 @@ pub trait Fields: Sync {
 /// A list of keys and values that a client of a rate limit service sends. Only the rule with exactly
 /// these keys in this order applies.
 #[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
 pub struct Descriptor<'a> {
     /// Keys and their values.
     pub entries: &'a [(&'a str, &'a str)],

@@ -96,7 +96,7 @@
 //! |---|---|
 //! | `std`, on by default | [`RateLimiter`], its clocks, [`waiting`], [`Keyed`](store::Keyed) |
 //! | `rules` | [`MemoryStore`], [`rules`], [`address`] and [`files`], and six more crates |
-//! | `serde` | Serialize and Deserialize for what has a text form, as that text |
+//! | `serde` | Serialize and Deserialize for what has a text form, as that text, and Serialize for what a dashboard shows |
 //!
 //! Without features, the modules up to `policy` remain, for machines with an allocator but no std.
 //!

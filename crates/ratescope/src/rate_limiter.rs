@@ -59,6 +59,7 @@ pub type DirectRateLimiter<L, C = MonotonicClock> = RateLimiter<(), L, C, Direct
 
 /// The hash of a [`DirectRateLimiter`], which has one key.
 #[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
 pub struct Direct;
 
 /// The hash of the only key.

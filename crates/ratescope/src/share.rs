@@ -222,6 +222,7 @@ pub fn intact<L: Limiter>(
 
 /// What a process holds of a key, and how often it used the key. Times are by the clock of the process.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[doc(hidden)]
 pub struct Lease {
     begun: Time,
     ends: Time,
@@ -237,6 +238,7 @@ pub struct Lease {
 
 /// A lease that is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Unused {
     /// The number of the lease.
     pub serial: u64,
@@ -336,6 +338,7 @@ const GIVING_BACK: Span = Span::from_secs(1);
 /// What Redis knows of the leases of a key. Times are by the clock of Redis. The script `lend.lua` of `ratescope-redis`
 /// does the same.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[doc(hidden)]
 pub struct Lent {
     /// When the first lease was asked for; `None` if nothing is known.
     since: Option<Time>,
@@ -353,6 +356,7 @@ struct Held {
 
 /// A process that asks for a lease.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[doc(hidden)]
 pub struct Borrower {
     /// The process; other numbers for leases of other costs.
     pub process: u64,

@@ -2,6 +2,7 @@
 
 /// The decay after `x` time constants, and its mean from 0 to `x`.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[doc(hidden)]
 pub struct Decay {
     /// `e^-x`, from 1 at x = 0 down to 0.
     pub left: f64,

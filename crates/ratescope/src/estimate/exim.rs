@@ -53,6 +53,7 @@ pub struct DecayingRate {
 
 /// The rate as of the last event. Nothing else is remembered: 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[doc(hidden)]
 pub struct Measured {
     /// Events per period.
     pub rate: f64,

@@ -50,6 +50,7 @@ pub struct RecentAverage {
 
 /// All events so far, as if they had arrived together: 16 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[doc(hidden)]
 pub struct Impulse {
     /// The impulse N, in events.
     pub size: f64,

@@ -41,6 +41,7 @@ use crate::time::Span;
 
 /// Smooths a rate that decays over `decay` with the time constant `increase`.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[doc(hidden)]
 pub struct Smoothed {
     /// The decay interval p of the rate; longer than zero.
     pub decay: Span,

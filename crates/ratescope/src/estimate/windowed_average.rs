@@ -56,6 +56,7 @@ pub struct WindowedAverage {
 
 /// The latest window, its count so far, and the average of the windows before it: 24 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[doc(hidden)]
 pub struct Counted {
     /// The number of the window, counted from the origin of time.
     pub window: i64,

@@ -102,6 +102,7 @@ pub struct Adaptive {
 
 /// The rate and the habit as of the last counted event: 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[doc(hidden)]
 pub struct Habit {
     /// R, in events per decay interval.
     pub rate: f64,

@@ -114,6 +114,7 @@ impl Relax {
 /// Why a limiter cannot be relaxed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
+#[doc(hidden)]
 pub enum NotRelaxed {
     /// It has no number to multiply; this says why.
     Fixed(&'static str),

@@ -56,7 +56,7 @@ macro_rules! define {
         /// event is recorded.
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
-        #[expect(missing_docs, reason = "named as the limiters")]
+        #[doc(hidden)]
         pub enum AnyState {
             $($limiter(state!($module::$limiter $($boxed)?)),)*
         }
@@ -65,6 +65,17 @@ macro_rules! define {
             impl From<super::$module::$limiter> for AnyLimiter {
                 fn from(limiter: super::$module::$limiter) -> Self {
                     AnyLimiter::$limiter(limiter)
+                }
+            }
+
+            impl FromStr for super::$module::$limiter {
+                type Err = ParseError;
+
+                fn from_str(text: &str) -> Result<Self, ParseError> {
+                    match AnyLimiter::read(text, None)? {
+                        AnyLimiter::$limiter(limiter) => Ok(limiter),
+                        _ => Err(another::<Self>(text)),
+                    }
                 }
             }
         )*
@@ -142,6 +153,12 @@ macro_rules! drained {
             _ => $of.initial(),
         }
     };
+}
+
+/// The error about the text of another limiter than `L`.
+fn another<L: Algorithm>(text: &str) -> ParseError {
+    let Form { name, words, .. } = L::FORM;
+    ParseError::whole(text, format!("another limiter; this one is {name} {words}"))
 }
 
 impl AnyLimiter {
@@ -233,6 +250,7 @@ impl AnyLimiter {
     ///
     /// # Errors
     /// When a number is outside of the domain of [`in_f64`](super::in_f64).
+    #[doc(hidden)]
     pub fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         each!(self, |l| l.in_f64())
     }

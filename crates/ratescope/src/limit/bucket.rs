@@ -58,6 +58,7 @@ impl Parts {
 
 /// The content of a bucket, and the time of its latest event: 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct State {
     content: Parts,
     at: Time,

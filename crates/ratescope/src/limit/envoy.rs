@@ -96,6 +96,7 @@ pub struct Envoy {
 
 /// When the bucket was empty: 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[doc(hidden)]
 pub struct State {
     /// When the clock stood at [`UPTIME`].
     day: Time,

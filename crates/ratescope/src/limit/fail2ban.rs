@@ -90,6 +90,7 @@ pub struct Fail2ban {
 
 /// The count of a sender, or the end of its ban: 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct State {
     /// When the count begins.
     began: Time,

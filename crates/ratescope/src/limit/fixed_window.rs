@@ -103,6 +103,7 @@ pub enum Begins {
 
 /// The first instant of the latest window in which anything was allowed, and its count: 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct State {
     begin: Time,
     counted: u64,

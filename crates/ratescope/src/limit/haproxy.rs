@@ -102,6 +102,7 @@ pub enum Counts {
 
 /// The beginning of the current window, its count and the count of the window before: 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct State {
     /// Milliseconds.
     began: i64,

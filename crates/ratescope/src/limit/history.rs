@@ -27,6 +27,7 @@ use alloc::vec::Vec;
 /// capacity. The capacity doubles when it is full, and above 64 blocks it halves when less than a
 /// quarter is in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Blocks {
     /// The number of a block and the amount in it.
     blocks: VecDeque<(i64, u64)>,

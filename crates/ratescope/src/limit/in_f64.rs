@@ -63,6 +63,7 @@ use crate::text::BadNumber;
 
 /// A limiter that f64 alone can compute, as its Lua does.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[doc(hidden)]
 pub struct InF64 {
     /// The algorithm.
     pub lua: Lua,
@@ -74,6 +75,7 @@ pub struct InF64 {
 
 /// An algorithm in Lua.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[doc(hidden)]
 pub struct Lua {
     /// The name of its file, without the extension.
     pub name: &'static str,

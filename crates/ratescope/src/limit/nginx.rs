@@ -95,6 +95,7 @@ pub enum Delay {
 
 /// How far ahead the key was at its last event, and when that was: 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct State {
     /// Thousandths of a request, from [`IDLE`].
     excess: i64,

@@ -43,6 +43,7 @@ pub struct PerKey<L> {
 
 /// The state of a key, and the limiter that counted it.
 #[derive(Clone, Debug)]
+#[doc(hidden)]
 pub struct State<L: Limiter> {
     /// `None` for the usual one.
     by: Option<Arc<L>>,

@@ -77,6 +77,7 @@ pub struct SlidingCounter {
 
 /// The latest time seen, the count of its window and the count of the window before: 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct State {
     at: Time,
     previous: u64,

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 /// The text form of one limiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Form {
     /// The first word.
     pub name: &'static str,

@@ -1,14 +1,15 @@
 //! With the feature `serde`: types with a text form are serialized as this text, so reading always uses the checks of
-//! `FromStr`.
+//! `FromStr`. What a dashboard shows is serialized field by field.
 
 use super::{Limit, Per, Policy};
 use crate::limit::any::AnyLimiter;
 use crate::limit::exim::Mode;
 use crate::limit::kept::Shape;
+use crate::outcome::{Outcome, Quota};
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
-use serde::ser::{Serialize, Serializer};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 macro_rules! as_text {
     ($($type:ty = $what:literal),* $(,)?) => {$(
@@ -48,4 +49,34 @@ as_text! {
     Per = "the fields of a key, such as \"user+ip\" or \"all\"",
     Limit = "a limit, such as \"gcra 10/1s per user\"",
     Policy = "limits joined by &, such as \"gcra 10/1s per user & 1000/1h per all\"",
+}
+
+macro_rules! as_fields {
+    ($($type:ident { $($field:ident),* })*) => {$(
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let count = [$(stringify!($field)),*].len();
+                let mut fields = serializer.serialize_struct(stringify!($type), count)?;
+                $(fields.serialize_field(stringify!($field), &self.$field)?;)*
+                fields.end()
+            }
+        }
+    )*};
+}
+
+as_fields! {
+    Outcome { wait, level, limit }
+    Quota { limit, remaining, reset }
+}
+
+#[cfg(feature = "rules")]
+mod rules {
+    use super::*;
+    use crate::rules::{Memory, StoredKey, TopKey};
+
+    as_fields! {
+        Memory { keys, evicted }
+        StoredKey { subject, rule }
+        TopKey { key, events, error, outcome, time }
+    }
 }

@@ -16,6 +16,7 @@ use core::str::FromStr;
 /// In `simulate`, for example, a limit without `per` is for the column `key`. In the comparison, a
 /// limit without a rate has the rate that is set for all lanes.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[doc(hidden)]
 pub struct Defaults {
     /// The rate of a limit without one. If this is `None`, every limit must have a rate.
     pub rate: Option<Rate>,

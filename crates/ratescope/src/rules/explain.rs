@@ -10,6 +10,7 @@ use std::collections::HashMap;
 /// Why a rule applies to an event, or does not.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
+#[doc(hidden)]
 pub enum Why<'a> {
     /// The rule applies: the event has to pass it.
     Applies,

@@ -28,6 +28,7 @@ pub(super) struct Plan {
 /// A limit of a plan.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
+#[doc(hidden)]
 pub struct PlannedLimit {
     /// The index of its rule in [`Rules::rules`].
     pub rule: usize,
@@ -113,6 +114,7 @@ impl Plan {
 
 impl Rules {
     /// The limits of all rules, in the order of the file. A limit is followed by its relaxed form, if it has one.
+    #[doc(hidden)]
     pub fn plan(&self) -> &[PlannedLimit] {
         &self.plan.limits
     }
@@ -124,6 +126,7 @@ impl Rules {
     }
 
     /// The limits that are asked about an event: each limit of each rule that applies.
+    #[doc(hidden)]
     pub fn ask(&self, event: &Event<'_>, load: Option<Load>) -> Few<Ask> {
         let mut asked = Few::new();
         self.ask_into(&mut asked, event, load);
@@ -168,6 +171,7 @@ impl Rules {
     ///
     /// # Errors
     /// When the cost is not a number.
+    #[doc(hidden)]
     pub fn ask_to_settle(
         &self,
         event: &Event<'_>,

@@ -10,7 +10,7 @@ use crate::limit::fixed_window::FixedWindow;
 use crate::policy::{Defaults, LIMITS, Limit, Per, Policy};
 use crate::rate::Rate;
 use crate::share::Share;
-use crate::text::number;
+use crate::text::{ParseError, number};
 use crate::time::Span;
 
 /// What happens to an event when the store can't be asked. A store in memory can always be asked.
@@ -32,6 +32,17 @@ impl OnStoreFailure {
         ("refuse", OnStoreFailure::Refuse),
         ("local", OnStoreFailure::Local),
     ];
+}
+
+/// Reads what `Display` writes.
+impl core::str::FromStr for OnStoreFailure {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let found = Self::ALL.iter().find(|(name, _)| *name == text);
+        let wrong = || ParseError::whole(text, "write allow, refuse or local");
+        found.map(|(_, each)| *each).ok_or_else(wrong)
+    }
 }
 
 /// As in a file: `allow`, `refuse` or `local`.

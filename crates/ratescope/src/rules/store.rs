@@ -274,12 +274,31 @@ impl FromIterator<Decision> for Decisions {
 
 impl IntoIterator for Decisions {
     type Item = Decision;
-    type IntoIter = smallvec::IntoIter<[Decision; 1]>;
+    type IntoIter = IntoDecisions;
 
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+    fn into_iter(self) -> IntoDecisions {
+        IntoDecisions(self.0.into_iter())
     }
 }
+
+/// Iterates over [`Decisions`].
+#[derive(Debug)]
+#[doc(hidden)]
+pub struct IntoDecisions(smallvec::IntoIter<[Decision; 1]>);
+
+impl Iterator for IntoDecisions {
+    type Item = Decision;
+
+    fn next(&mut self) -> Option<Decision> {
+        self.0.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl ExactSizeIterator for IntoDecisions {}
 
 /// What to compute besides the outcomes; nothing by default.
 ///

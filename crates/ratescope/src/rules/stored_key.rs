@@ -15,6 +15,7 @@ use std::borrow::Cow;
 /// assert_eq!(fields, [("user", "ann".into()), ("path", "/a b".into())]);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[doc(hidden)]
 pub struct StoredKey {
     /// The sender, as in `user=ann,path=/login`: see [`Per::key`](crate::policy::Per::key). `all` for a limit that
     /// counts all clients together. A text of more than 160 bytes is replaced by `#` and its SHA-1.

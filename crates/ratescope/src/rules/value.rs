@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 /// The values of a field that a descriptor matches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[doc(hidden)]
 pub enum Value {
     /// Any value that is not empty: the descriptor has no `value`.
     Any,
@@ -23,6 +24,7 @@ pub enum Value {
 /// Source: envoyproxy/ratelimit, `wildcardMatch` in `src/config/config_impl.go`, since 2026 with stars anywhere. As
 /// there, no pattern matches a literal star only.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[doc(hidden)]
 pub struct Wildcard {
     text: String,
     /// The parts between the stars: at least two, and each may be empty.
@@ -90,6 +92,7 @@ impl Wildcard {
 
 /// One step of the path to a rule: a field, and the values that it must have.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[doc(hidden)]
 pub struct Step {
     /// The name of the field.
     pub key: String,

@@ -10,8 +10,8 @@ use ratescope::limit::{gcra::Gcra, leaky_bucket::LeakyBucket, token_bucket::Toke
 use ratescope::limit::{kept::Kept, per_key::PerKey};
 use ratescope::policy::{FIELDS, KeySecret, Limit, Per};
 use ratescope::rules::{
-    Decisions, Fault, LimitOutcome, Load, NewRule, Numbers, Observed, Part, Reloaded, Rules,
-    RulesError, StoredKey, Throttle, TopKey, TopKeys, Why, Wildcard,
+    Decisions, Fault, LimitOutcome, Load, Memory, NewRule, Numbers, Observed, OnStoreFailure, Part,
+    Reloaded, Rules, RulesError, StoredKey, Throttle, TopKey, TopKeys, Why, Wildcard,
 };
 use ratescope::store::{Keyed, Secret};
 use ratescope::{
@@ -173,6 +173,31 @@ fn what_has_a_text_form_is_that_text_in_json() {
     assert!(error.starts_with(r#""brust" in "gcra 10/1s brust 20": unexpected word"#), "{error}");
     let wrong = serde_json::from_str::<Span>("90").unwrap_err().to_string();
     assert!(wrong.contains("expected a span, such as \"1h30m\""), "{wrong}");
+}
+
+/// A limiter's own type reads its own text form, and no other's.
+#[test]
+fn a_limiter_reads_its_own_text_form() {
+    let text = "gcra 10/1s burst 20";
+    assert_eq!(text.parse::<Gcra>().unwrap().to_string(), text);
+    let error = text.parse::<TokenBucket>().unwrap_err().to_string();
+    assert!(error.ends_with("another limiter; this one is token-bucket RATE [burst N]"), "{error}");
+    for name in ["allow", "refuse", "local"] {
+        assert_eq!(name.parse::<OnStoreFailure>().unwrap().to_string(), name);
+    }
+    assert!("deny".parse::<OnStoreFailure>().is_err());
+}
+
+#[test]
+fn what_a_dashboard_shows_is_serialized_by_field() {
+    let outcome = Outcome::new(true, 3.0, 10.0);
+    let json = serde_json::to_string(&outcome).unwrap();
+    assert_eq!(json, r#"{"wait":"0s","level":3.0,"limit":10.0}"#);
+    let quota = Quota::new(Some(Rate::per_minute(10)), 7.0, Span::from_secs(18));
+    let json = serde_json::to_string(&quota).unwrap();
+    assert_eq!(json, r#"{"limit":"10/1m","remaining":7.0,"reset":"18s"}"#);
+    let memory = serde_json::to_string(&Memory::new(2, 1)).unwrap();
+    assert_eq!(memory, r#"{"keys":2,"evicted":1}"#);
 }
 
 /// Threads share them, and tasks move between threads with them.

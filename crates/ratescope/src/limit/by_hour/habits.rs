@@ -7,6 +7,7 @@ use crate::limit::kept::{Bytes, Content, KeptError};
 
 /// The rate and the habits as of the last counted event: 120 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[doc(hidden)]
 pub struct Habits {
     /// The rate, the time of its measurement, and the habit of the hour that contains that time.
     pub current: Habit,

@@ -19,6 +19,7 @@ use core::str::FromStr;
 /// The text form is the name of the algorithm and its spans, as in `exim/1m`, `bucket` or
 /// `sliding-window/1h/1m`. The token bucket, GCRA and the leaky bucket are one algorithm, `bucket`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[doc(hidden)]
 pub struct Shape {
     pub(super) kind: &'static Kind,
     /// The spans of the kind; the rest are zero.
