@@ -21,17 +21,18 @@
 //! Source: Apache HTTP Server, "Log Files" and mod_log_config; nginx, ngx_http_log_module.
 
 use super::counts::Reason;
-use super::eight;
-use super::format::Format;
 use super::forwarded;
 use super::instant::Instant;
 use super::names::Standard;
 use super::number;
 use super::options::Options;
 use super::record::Values;
-use super::shape::{FirstLine, FormatRow, Guess, LogFormat, LogShape, OnEvent, Parser};
+use super::search;
+use super::shape::{
+    FirstLine, Format, FormatRow, Guess, Line, LogFormat, LogShape, OnEvent, Parser,
+};
 use super::stamp::Stamps;
-use super::wrap::{Envelope, Wrapper};
+use super::wrap::Wrapper;
 use memchr::memchr;
 use ratescope::address;
 
@@ -74,14 +75,9 @@ impl LogFormat for Beside {
 }
 
 impl Parser for Written {
-    fn read(
-        &mut self,
-        line: &str,
-        _: &Envelope<'_>,
-        stamps: &mut Stamps,
-        on_event: &mut OnEvent<'_>,
-    ) -> Result<bool, Reason> {
-        let (instant, clf) = read(line, *self, stamps).ok_or_else(|| problem(line))?;
+    fn read(&mut self, line: Line<'_>, on_event: &mut OnEvent<'_>) -> Result<bool, Reason> {
+        let (instant, clf) =
+            read(line.text, *self, line.stamps).ok_or_else(|| problem(line.text))?;
         on_event(instant, &clf);
         Ok(true)
     }
@@ -201,7 +197,7 @@ fn read<'a>(line: &'a str, form: Written, stamps: &mut Stamps) -> Option<(Instan
         beside => any_parts(line, beside)?,
     };
     let has_host = form.beside == Beside::Host;
-    let (leading, peer) = if eight::is_dotted(peer.as_bytes()) {
+    let (leading, peer) = if search::is_dotted(peer.as_bytes()) {
         (leading, peer)
     } else {
         other_peer(leading, peer)?
@@ -472,7 +468,7 @@ fn numbers(text: &str) -> Option<(&str, &str, &str)> {
 #[inline]
 fn number(text: &str) -> Option<(&str, &str)> {
     let text = text.strip_prefix(' ')?;
-    let end = eight::digits(text.as_bytes());
+    let end = search::digits(text.as_bytes());
     let end = if end == 0 && text.starts_with('-') { 1 } else { end };
     let (number, rest) = text.split_at_checked(end)?;
     (end > 0 && (rest.is_empty() || rest.starts_with(' '))).then_some((number, rest))

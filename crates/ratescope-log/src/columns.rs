@@ -7,14 +7,13 @@ mod known;
 pub use guess::Proposal;
 
 use super::counts::Reason;
-use super::format::Format;
 use super::instant::Instant;
 use super::layout::{Certainty, Layout, of_header};
 use super::options::Options;
-use super::shape::{FormatRow, LogFormat, LogShape, OnEvent, Parser, pass};
+use super::shape::{Format, FormatRow, Line, LogFormat, LogShape, OnEvent, Parser, pass};
 use super::stamp::Stamps;
 use super::table::{Excerpt, Named, Table};
-use super::wrap::{Envelope, Wrapper};
+use super::wrap::Wrapper;
 use std::sync::Arc;
 
 impl Format {
@@ -108,15 +107,9 @@ impl Rows {
 }
 
 impl Parser for Rows {
-    fn read(
-        &mut self,
-        line: &str,
-        around: &Envelope<'_>,
-        stamps: &mut Stamps,
-        on_event: &mut OnEvent<'_>,
-    ) -> Result<bool, Reason> {
-        let outer = around.instant(stamps);
-        Ok(pass(self.read(line, stamps, outer)?, on_event))
+    fn read(&mut self, line: Line<'_>, on_event: &mut OnEvent<'_>) -> Result<bool, Reason> {
+        let outer = line.around.instant(line.stamps);
+        Ok(pass(self.read(line.text, line.stamps, outer)?, on_event))
     }
 
     fn enter(&mut self, layout: &Arc<Layout>) {

@@ -12,15 +12,13 @@
 //! name the line.
 
 use super::counts::Reason;
-use super::format::Format;
 use super::instant::Instant;
 use super::names::{Alias, Standard, classify};
 use super::number;
 use super::options::Options;
-use super::shape::{FormatRow, LogFormat, LogShape, OnEvent, Parser, pass};
+use super::shape::{Format, FormatRow, Line, LogFormat, LogShape, OnEvent, Parser, pass};
 use super::stamp::Stamps;
 use super::table::{Best, Excerpt, Named, Places, Table};
-use super::wrap::Envelope;
 use csv_core::{ReadRecordResult, Reader};
 use memchr::{memchr, memchr_iter};
 use ratescope::time::Time;
@@ -71,14 +69,8 @@ impl LogFormat for Header {
 }
 
 impl Parser for Rows {
-    fn read(
-        &mut self,
-        line: &str,
-        _: &Envelope<'_>,
-        stamps: &mut Stamps,
-        on_event: &mut OnEvent<'_>,
-    ) -> Result<bool, Reason> {
-        Ok(pass(self.read(line, stamps)?, on_event))
+    fn read(&mut self, line: Line<'_>, on_event: &mut OnEvent<'_>) -> Result<bool, Reason> {
+        Ok(pass(self.read(line.text, line.stamps)?, on_event))
     }
 }
 

@@ -20,14 +20,14 @@
 
 use super::counts::Reason;
 use super::filter::Filter;
-use super::format::Format;
 use super::forwarded::is_client;
 use super::instant::Instant;
 use super::options::Options;
 use super::record::Values;
-use super::shape::{FirstLine, FormatRow, Guess, LogFormat, LogShape, OnEvent, Parser, pass};
+use super::shape::{
+    FirstLine, Format, FormatRow, Guess, Line, LogFormat, LogShape, OnEvent, Parser, pass,
+};
 use super::stamp::Stamps;
-use super::wrap::Envelope;
 
 impl Format {
     /// Exim's main log or reject log.
@@ -56,15 +56,9 @@ impl LogFormat for Events {
 }
 
 impl Parser for Events {
-    fn read(
-        &mut self,
-        line: &str,
-        around: &Envelope<'_>,
-        stamps: &mut Stamps,
-        on_event: &mut OnEvent<'_>,
-    ) -> Result<bool, Reason> {
-        let outer = around.instant(stamps);
-        Ok(pass(read(line, outer, stamps, *self)?, on_event))
+    fn read(&mut self, line: Line<'_>, on_event: &mut OnEvent<'_>) -> Result<bool, Reason> {
+        let outer = line.around.instant(line.stamps);
+        Ok(pass(read(line.text, outer, line.stamps, *self)?, on_event))
     }
 }
 

@@ -1,7 +1,6 @@
 //! The table of formats. A format is one file with its [`LogFormat`](super::shape::LogFormat), and one row here.
 
-use super::format::Format;
-use super::shape::FormatRow;
+use super::shape::{Format, FormatRow};
 use super::{clf, columns, csv, exim, json, logins};
 use core::str::FromStr;
 use ratescope::text::ParseError;

@@ -4,7 +4,7 @@
 //! client is the last address of the list that is not internal, counted from the peer, as for a layer that trusts
 //! internal networks. All formats use this rule.
 
-use super::eight;
+use super::search;
 use super::stamp::is_month;
 use ratescope::address::{is_address, is_internal, parse};
 
@@ -35,7 +35,7 @@ pub(super) fn client<'a>(list: &'a str, peer: Option<&'a str>) -> Option<&'a str
 /// Tells whether a text is a list of several addresses.
 #[inline]
 pub(super) fn is_list(text: &str) -> bool {
-    eight::has(b',', text.as_bytes())
+    search::has(b',', text.as_bytes())
 }
 
 /// The last address of a list, which is the peer, and the rest of the list.
@@ -48,7 +48,7 @@ pub(super) fn last(list: &str) -> (&str, &str) {
 /// none, or nginx's `unix:` for a local socket.
 #[inline]
 pub(super) fn is_client(text: &str) -> bool {
-    eight::is_dotted(text.as_bytes()) || is_other_client(text)
+    search::is_dotted(text.as_bytes()) || is_other_client(text)
 }
 
 /// Takes a client or a list of clients.

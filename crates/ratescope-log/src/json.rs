@@ -9,16 +9,16 @@
 //! without a time is not an event, since a server may write other objects to the same log.
 
 use super::counts::Reason;
-use super::format::Format;
 use super::instant::Instant;
 use super::names::{Alias, Standard};
 use super::object::Object;
 use super::options::Options;
 use super::record::Values;
-use super::shape::{FirstLine, FormatRow, Guess, LogFormat, LogShape, OnEvent, Parser, pass};
+use super::shape::{
+    FirstLine, Format, FormatRow, Guess, Line, LogFormat, LogShape, OnEvent, Parser, pass,
+};
 use super::stamp::{Stamps, Year};
 use super::table::Table;
-use super::wrap::Envelope;
 
 impl Format {
     /// JSON lines.
@@ -127,15 +127,9 @@ impl Lines {
 }
 
 impl Parser for Lines {
-    fn read(
-        &mut self,
-        line: &str,
-        around: &Envelope<'_>,
-        stamps: &mut Stamps,
-        on_event: &mut OnEvent<'_>,
-    ) -> Result<bool, Reason> {
-        let outer = around.instant(stamps);
-        Ok(pass(self.read(line, stamps, outer)?, on_event))
+    fn read(&mut self, line: Line<'_>, on_event: &mut OnEvent<'_>) -> Result<bool, Reason> {
+        let outer = line.around.instant(line.stamps);
+        Ok(pass(self.read(line.text, line.stamps, outer)?, on_event))
     }
 }
 

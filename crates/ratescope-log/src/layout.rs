@@ -5,20 +5,19 @@
 //! So a column before an address or a time ends only where an address or a time follows. If clients choose the text of
 //! the column, and an address could follow in several places, the line is not read.
 
-mod header;
 mod notation;
 mod split;
-
-pub(super) use header::{last_header, of_header};
 
 use super::counts::Reason;
 use super::forwarded;
 use super::instant::Instant;
+use super::lines::{LONGEST, bare, text_of};
 use super::names::{Class, Standard, classify};
 use super::stamp::Stamps;
 use super::strftime::Strftime;
 use super::table::{Best, Excerpt, Places};
 use core::fmt;
+use memchr::{memchr, memmem, memrchr};
 use ratescope::address::is_address;
 use ratescope::internal::shown;
 use split::Split;
@@ -257,4 +256,38 @@ fn is_free(name: &str, class: Option<Class>) -> bool {
     matches!(class, Some((Agent | Forwarded | Host | Path | Referer | Request | User, _)))
         || ["http_", "cookie_", "arg_"].iter().any(|begin| name.starts_with(begin))
         || is_guessed
+}
+
+/// The layout of a header `#Fields: date time c-ip ...` (W3C Extended Log File Format, as IIS and CloudFront write it),
+/// with the text `between` the columns; `None` for any other line. Only the first [`COLUMNS`] names count.
+pub(super) fn of_header(line: &str, between: &'static str) -> Option<Arc<Layout>> {
+    let names = line.strip_prefix("#Fields:")?.split_whitespace().take(COLUMNS);
+    let mut columns: Vec<(String, String)> = Vec::new();
+    for name in names {
+        let before = if columns.is_empty() { "" } else { between };
+        // The date and the time are one column with a space or a tab in it.
+        match columns.last_mut() {
+            Some((_, last)) if last == "date" && name == "time" => "time".clone_into(last),
+            _ => columns.push((before.to_owned(), name.to_owned())),
+        }
+    }
+    let layout = Layout::new(&format!("{line}{between}"), columns, String::new());
+    let layout = layout.called("columns named by #Fields");
+    Some(Arc::new(Layout { between: Some(between), is_exact: between == " ", ..layout }))
+}
+
+/// The layout of the last header in these whole lines.
+pub(super) fn last_header(mut lines: &[u8], between: &'static str) -> Option<Arc<Layout>> {
+    let mut shown = String::new();
+    while let Some(at) = memmem::rfind(lines, b"#Fields:") {
+        let (before, rest) = lines.split_at(at);
+        let begin = memrchr(b'\n', before).map_or(0, |end| end + 1);
+        let end = memchr(b'\n', rest).map_or(lines.len(), |end| at + end);
+        let line = lines.get(begin..end).filter(|line| line.len() <= LONGEST).unwrap_or_default();
+        if let Some(layout) = of_header(bare(text_of(line, &mut shown)), between) {
+            return Some(layout);
+        }
+        lines = lines.get(..begin).unwrap_or_default();
+    }
+    None
 }

@@ -23,16 +23,15 @@ mod sshd;
 
 use super::counts::Reason;
 use super::filter::Filter;
-use super::format::Format;
 use super::forwarded::is_client;
 use super::instant::Instant;
 use super::options::Options;
 use super::record::Values;
 use super::shape::{
-    FirstLine, FirstLines, FormatRow, Guess, LogFormat, LogShape, OnEvent, Parser, pass,
+    FirstLine, Format, FormatRow, Guess, Line, LogFormat, LogShape, OnEvent, Parser, pass,
 };
 use super::stamp::Stamps;
-use super::wrap::{Envelope, Wrapper};
+use super::wrap::{Envelope, Wrapper, inside};
 use attempts::{Attempts, Connections, LeftOut};
 use ratescope::address::is_address;
 use std::sync::Arc;
@@ -72,9 +71,9 @@ impl LogFormat for Messages {
         false
     }
 
-    fn learned(&self, first: &FirstLines<'_>) -> Option<Arc<dyn LogFormat>> {
+    fn learned(&self, text: &str, wrappers: &[Wrapper]) -> Option<Arc<dyn LogFormat>> {
         let mut seen = Connections::default();
-        first.each(&mut |envelope, message| seen.add(envelope, message));
+        inside(text, wrappers, &mut |envelope, message| seen.add(envelope, message));
         Some(Arc::new(Messages { left_out: seen.left_out() }))
     }
 }
@@ -88,14 +87,8 @@ struct Logins {
 }
 
 impl Parser for Logins {
-    fn read(
-        &mut self,
-        line: &str,
-        around: &Envelope<'_>,
-        stamps: &mut Stamps,
-        on_event: &mut OnEvent<'_>,
-    ) -> Result<bool, Reason> {
-        let read = read(*around, line, stamps, &self.wanted, &mut self.attempts)?;
+    fn read(&mut self, line: Line<'_>, on_event: &mut OnEvent<'_>) -> Result<bool, Reason> {
+        let read = read(line, &self.wanted, &mut self.attempts)?;
         Ok(pass(read, on_event))
     }
 }
@@ -179,20 +172,21 @@ fn at(text: &str) -> &str {
 
 /// Recognizes a line by its header, which is the last of its wrappers.
 fn guess(line: &mut FirstLine<'_>) -> Result<Vec<Guess>, Reason> {
-    let FirstLine { text: message, wrappers, envelope, options, .. } = line;
+    let FirstLine { text, wrappers, envelope: around, options, .. } = line;
     let wanted = &options.filter.messages;
     let stamps = &mut Stamps::default();
     let is_header = matches!(wrappers.last(), Some(Wrapper::Syslog | Wrapper::Json));
-    if !is_header || envelope.instant(stamps).is_none() {
+    if !is_header || around.instant(stamps).is_none() {
         return Err("no time, host and program at the beginning".into());
     }
-    if envelope.program.is_empty() {
+    if around.program.is_empty() {
         return Err("no program before the message".into());
     }
-    let login = read(**envelope, message, stamps, wanted, &mut Attempts::default())?;
+    let line = Line { text, around, stamps };
+    let login = read(line, wanted, &mut Attempts::default())?;
     let points = match login.and_then(|(_, login)| login.ip()).filter(|ip| is_address(ip)) {
         Some(_) => Guess::CLIENT,
-        None if Program::from_name(envelope.program).is_some() => Guess::NAME,
+        None if Program::from_name(around.program).is_some() => Guess::NAME,
         None => Guess::OTHER,
     };
     Ok(vec![Guess::new(LogShape::with(&ROW, Messages::default(), "syslog", FIELDS), points)])
@@ -200,12 +194,11 @@ fn guess(line: &mut FirstLine<'_>) -> Result<Vec<Guess>, Reason> {
 
 /// The event of a message, if it contains one of the texts `wanted` or, without any, if it reports a failed login.
 fn read<'a>(
-    envelope: Envelope<'a>,
-    message: &'a str,
-    stamps: &mut Stamps,
+    Line { text: message, around: envelope, stamps }: Line<'a>,
     wanted: &[String],
     attempts: &mut Attempts,
 ) -> Result<Option<(Instant, Login<'a>)>, Reason> {
+    let envelope = *envelope;
     // Reads the time of every message, since the year of later messages depends on it.
     let Some(instant) = envelope.instant(stamps) else {
         return Err("no time before the message".into());

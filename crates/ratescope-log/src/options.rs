@@ -1,10 +1,10 @@
 //! The options of reading a log.
 
 use super::filter::Filter;
-use super::format::Format;
 use super::layout::Layout;
 use super::names::Alias;
 use super::number::Unit;
+use super::shape::Format;
 use super::stamp::Year;
 use core::convert::Infallible;
 use core::fmt;

@@ -10,6 +10,10 @@
 //! these and all later lines are shifted, so that they continue where the log was, and the step is counted. This does
 //! not sort a log whose first line is its newest: see [`Order::is_newest_first`].
 //!
+//! In a log in whole seconds, two events of one second seem simultaneous, and two events of neighbouring seconds a second
+//! apart. A limiter would see bursts that nobody sent. Even spacing assumes the least: the n events of a second are put
+//! at multiples of 1/n of a second, beginning with 0, in the order of their lines. A single event stays in place.
+//!
 //! A line far ahead of the others, such as one from 2099, waits for a second line of about its time, or for a line of
 //! the next day if no earlier line comes before. Without one, the line is dropped and counted. If all lines are so far
 //! from each other, none is dropped.
@@ -32,15 +36,12 @@
 
 mod ahead;
 mod back;
-mod line;
 
 pub use back::{Corrections, StepsBack};
-pub use line::When;
 
-use super::spread::{Spread, place};
 use crate::civil::SECOND;
 use ahead::Ahead;
-use line::Line;
+use ratescope::internal::by_name;
 use ratescope::time::{Span, Time};
 
 /// The default slack; nearly all requests take less time.
@@ -64,6 +65,46 @@ const FAR: i64 = 24 * 3600;
 
 /// The next second reuses the memory of a second that has room for at most four times its lines and this many more.
 const SMALL: usize = 64;
+
+/// The time and the number of the events of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct When {
+    /// The time of the line.
+    pub time: Time,
+    /// The time is in whole seconds.
+    pub coarse: bool,
+    /// The number of equal events that the line stands for.
+    pub times: u32,
+}
+
+/// A line that is held until its turn.
+#[derive(Clone, Debug)]
+struct Line<T> {
+    /// The time in microseconds, shifted by the steps back of the clock.
+    micros: i64,
+    times: u32,
+    coarse: bool,
+    /// The bytes that it takes in memory.
+    bytes: usize,
+    item: T,
+}
+
+/// When the events of a second are spread over it. The text form is `coarse`, `always` or `never`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spread {
+    /// If all events of the second have times in whole seconds.
+    #[default]
+    Coarse,
+    /// In every second, however its events are written.
+    Always,
+    /// Never: times stay as they are.
+    Never,
+}
+
+const NAMES: [(Spread, &str); 3] =
+    [(Spread::Coarse, "coarse"), (Spread::Always, "always"), (Spread::Never, "never")];
+
+by_name!(Spread, NAMES, "write coarse, always or never");
 
 /// Holds lines until no earlier line can come, and gives out their items of type `T` in the order of time.
 #[derive(Clone, Debug)]
@@ -352,7 +393,7 @@ impl<T> Order<T> {
         let mut i = 0;
         for line in &lines {
             for _ in 0..line.times {
-                let micros = if even { place(from, i, events, length) } else { line.micros };
+                let micros = if even { spread_out(from, i, events, length) } else { line.micros };
                 last = last.max(micros);
                 out(Time::from_micros(last), &line.item);
                 i += 1;
@@ -387,4 +428,13 @@ impl<T> Order<T> {
     fn left(&self) -> i64 {
         SECOND - (self.given - start(self.first))
     }
+}
+
+/// The time of event `i` of `count` in microseconds, if they are spread over the `length` microseconds from
+/// `from` on.
+#[inline]
+fn spread_out(from: i64, i: u64, count: u64, length: i64) -> i64 {
+    // The product fits into i64: `length` is at most a second, and each line in memory has at most a thousand events.
+    let part = i.cast_signed().saturating_mul(length) / count.cast_signed().max(1);
+    from.saturating_add(part)
 }

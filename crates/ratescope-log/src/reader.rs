@@ -8,7 +8,7 @@ use super::lines::{Lines, Whole};
 use super::options::{Cost, Options, check_field};
 use super::pieces::Piece;
 use super::record::{Normal, Record, Values};
-use super::shape::{LogShape, Parser};
+use super::shape::{Line, LogShape, Parser};
 use super::stamp::Stamps;
 use super::wrap::{Envelope, Layers};
 use ratescope::internal::shown;
@@ -222,7 +222,7 @@ impl Work {
         let mut see = |instant, values: &dyn Values| {
             passed = wanted.pass(number, instant, values, times, counts, on_event);
         };
-        match parser.read(inner, &envelope, stamps, &mut see) {
+        match parser.read(Line { text: inner, around: &envelope, stamps }, &mut see) {
             Ok(true) => passed.map_err(Some),
             Ok(false) => {
                 counts.others += u64::from(!line.trim().is_empty());

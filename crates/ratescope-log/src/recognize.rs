@@ -5,17 +5,16 @@
 //! other lines, and its beginning may arrive in any pieces.
 
 use super::counts::Reason;
+use super::error::Unknown;
 use super::export;
-use super::format::Format;
 use super::formats::FORMATS;
 use super::json;
 use super::layout::Layout;
 use super::lines::{HEAD, bare, nonblank, text_of};
 use super::options::Options;
-use super::shape::{FirstLine, FirstLines, FormatRow, Guess, Inside, LogShape, PEERS};
+use super::shape::{FirstLine, Format, FormatRow, Guess, Inside, LogShape, PEERS};
 use super::stamp::Stamps;
-use super::unknown::Unknown;
-use super::wrap::{Envelope, Layers, Wrapper, chains, inside};
+use super::wrap::{Layers, Wrapper, chains, inside};
 use std::sync::Arc;
 
 /// How many lines with a client's address are enough to decide.
@@ -94,16 +93,20 @@ pub fn recognize(
     let mut shape = guess.shape;
     shape.is_export = is_export;
     shape.many_peers = peers.len() >= PEERS;
-    let first = FirstLines { text, wrappers: &shape.wrappers };
-    if let Some(learned) = shape.form.learned(&first) {
+    if let Some(learned) = shape.form.learned(text, &shape.wrappers) {
         shape.form = learned;
     }
     Ok(Some(shape))
 }
 
+/// The format that the options say.
+fn said(options: &Options) -> Option<Format> {
+    options.layout.as_ref().map(|_| Format::COLUMNS).or(options.format)
+}
+
 /// The formats that a log with these options may have.
 fn wanted(options: &Options) -> impl Iterator<Item = &'static FormatRow> {
-    let said = options.layout.as_ref().map(|_| Format::COLUMNS).or(options.format);
+    let said = said(options);
     FORMATS.iter().copied().filter(move |row| said.is_none_or(|said| said == row.format))
 }
 
@@ -124,7 +127,7 @@ fn fits(shape: &LogShape, text: &str, options: &Options) -> bool {
 }
 
 fn unknown(head: &[u8], lines: u64, options: &Options, why: Option<Reason>) -> Unknown {
-    let format = options.layout.as_ref().map(|_| Format::COLUMNS).or(options.format);
+    let format = said(options);
     // If the first line begins like JSON, the error says why it is not, even without a given format.
     let mut shown = String::new();
     let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -155,25 +158,15 @@ impl Evidence<'_> {
             let mut layers = Layers::new(&wrappers);
             let Some((envelope, inner)) = layers.peel(line) else { continue };
             for row in wanted(self.options) {
-                match self.guess(row, &wrappers, &envelope, inner) {
-                    Ok(found) => self.count_all(found, &wrappers, envelope.program),
+                let Evidence { options, headers, .. } = self;
+                let (text, wrappers, envelope) = (inner, &wrappers, &envelope);
+                match (row.guess)(&mut FirstLine { text, wrappers, envelope, options, headers }) {
+                    Ok(found) => self.count_all(found, wrappers, envelope.program),
                     Err(problem) => why = why.or(Some(problem).filter(|_| wrappers.is_empty())),
                 }
             }
         }
         why
-    }
-
-    /// How a format reads the text inside the wrappers of a line.
-    fn guess(
-        &mut self,
-        row: &FormatRow,
-        wrappers: &[Wrapper],
-        envelope: &Envelope<'_>,
-        text: &str,
-    ) -> Result<Vec<Guess>, Reason> {
-        let Evidence { options, headers, .. } = self;
-        (row.guess)(&mut FirstLine { text, wrappers, envelope, options, headers })
     }
 
     /// Adds the shape that the lines seem to have together, if no format fits half of the `count` lines.

@@ -1,6 +1,6 @@
 //! The parts of a request line, and of its path.
 
-use super::{cut, eight};
+use super::search;
 use core::num::NonZeroU8;
 use memchr::{memchr2, memchr3, memrchr};
 
@@ -9,12 +9,12 @@ const PROTOCOL: &str = " HTTP/";
 
 /// `GET` from `GET /path HTTP/1.1`; `None` if there is no target.
 pub(super) fn method(request: &str) -> Option<&str> {
-    cut::once(request, b' ').map(|(method, _)| method)
+    search::split_once(request, b' ').map(|(method, _)| method)
 }
 
 /// `/path?query` from `GET /path?query HTTP/1.1`. A target may contain spaces, against the standard.
 pub(super) fn target(request: &str) -> Option<&str> {
-    let (_, rest) = cut::once(request, b' ')?;
+    let (_, rest) = search::split_once(request, b' ')?;
     let Some(last) = memrchr(b' ', rest.as_bytes()) else { return Some(rest) };
     match rest.split_at_checked(last) {
         Some((target, end)) if end.starts_with(PROTOCOL) => Some(target),
@@ -40,7 +40,7 @@ pub(super) fn path(target: &str) -> &str {
 /// The path of the target of a request, in one pass, if the target begins with a slash and has no space before
 /// its query. `None` for any other request.
 pub(super) fn plain_path(request: &str) -> Option<&str> {
-    let method = eight::find(b' ', request.as_bytes())?;
+    let method = search::find(b' ', request.as_bytes())?;
     let rest = request.get(method + 1..).filter(|rest| rest.starts_with('/'))?;
     let (path, after) = rest.split_at_checked(memchr3(b' ', b'?', b'#', rest.as_bytes())?)?;
     let is_end = match after.strip_prefix(PROTOCOL) {

@@ -2,15 +2,14 @@
 
 use super::counts::{Counts, Reason};
 use super::filter::Filter;
-use super::format::Format;
 use super::instant::Instant;
 use super::layout::Layout;
 use super::options::{Options, check_field};
-use super::order::SLACK;
+use super::order::{SLACK, Spread};
 use super::record::Values;
-use super::spread::Spread;
+
 use super::stamp::Stamps;
-use super::wrap::{Envelope, Wrapper, inside};
+use super::wrap::{Envelope, Wrapper};
 use core::fmt;
 use ratescope::address;
 use ratescope::internal::{grouped, plural};
@@ -18,6 +17,17 @@ use ratescope::policy::Per;
 use ratescope::text::ParseError;
 use ratescope::time::Span;
 use std::sync::Arc;
+
+#[doc = include_str!("formats.md")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Format(pub(super) &'static str);
+
+/// Writes the name, as in `combined`.
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
 
 type GuessLine = fn(&mut FirstLine<'_>) -> Result<Vec<Guess>, Reason>;
 type ReadHeader = fn(&str, &Options) -> Result<LogShape, Reason>;
@@ -111,8 +121,9 @@ pub(super) trait LogFormat: fmt::Debug + Send + Sync {
         true
     }
 
-    /// The format with what all of the first lines together show; `None` if they show no more.
-    fn learned(&self, _first: &FirstLines<'_>) -> Option<Arc<dyn LogFormat>> {
+    /// The format with what all of the first lines together show, which have these wrappers; `None` if they show no
+    /// more.
+    fn learned(&self, _text: &str, _wrappers: &[Wrapper]) -> Option<Arc<dyn LogFormat>> {
         None
     }
 }
@@ -120,17 +131,20 @@ pub(super) trait LogFormat: fmt::Debug + Send + Sync {
 /// Takes the event of a line: its time and its values.
 pub(super) type OnEvent<'a> = dyn FnMut(Instant, &dyn Values) + 'a;
 
+/// A line for a [`Parser`].
+pub(super) struct Line<'a> {
+    /// The text inside the wrappers.
+    pub(super) text: &'a str,
+    /// The fields of the wrappers.
+    pub(super) around: &'a Envelope<'a>,
+    /// Reads times.
+    pub(super) stamps: &'a mut Stamps,
+}
+
 /// Turns lines into events, and may reuse its memory for each of them.
 pub(super) trait Parser: fmt::Debug + Send {
-    /// Passes on the event of a line without its wrappers, which are `around` it. Returns `false` if the line is not an
-    /// event.
-    fn read(
-        &mut self,
-        line: &str,
-        around: &Envelope<'_>,
-        stamps: &mut Stamps,
-        on_event: &mut OnEvent<'_>,
-    ) -> Result<bool, Reason>;
+    /// Passes on the event of a line. Returns `false` if the line is not an event.
+    fn read(&mut self, line: Line<'_>, on_event: &mut OnEvent<'_>) -> Result<bool, Reason>;
 
     /// The next line has these columns.
     fn enter(&mut self, _layout: &Arc<Layout>) {}
@@ -158,19 +172,6 @@ impl FirstLine<'_> {
     /// The time of the wrappers.
     pub(super) fn outer(&self) -> Option<Instant> {
         self.envelope.instant(&mut Stamps::default())
-    }
-}
-
-/// The first lines of a log with the wrappers around each.
-pub(super) struct FirstLines<'a> {
-    pub(super) text: &'a str,
-    pub(super) wrappers: &'a [Wrapper],
-}
-
-impl FirstLines<'_> {
-    /// Passes on the text inside the wrappers of each line that has them.
-    pub(super) fn each(&self, on_line: &mut dyn FnMut(&Envelope<'_>, &str)) {
-        inside(self.text, self.wrappers, on_line);
     }
 }
 

@@ -15,12 +15,12 @@
 
 mod header;
 
-use super::cut;
 use super::instant::Instant;
 use super::lines::nonblank;
 use super::names::{Alias, Class, Standard, classify};
 use super::number;
 use super::object::Object;
+use super::search;
 use super::stamp::Stamps;
 
 /// A kind of wrapper.
@@ -114,7 +114,7 @@ impl Wrapper {
             Wrapper::Container => {
                 let (stamp, rest) = iso(line)?;
                 let rest = rest.strip_prefix("stdout ").or(rest.strip_prefix("stderr "))?;
-                let (tag, inner) = cut::once(rest, b' ')?;
+                let (tag, inner) = search::split_once(rest, b' ')?;
                 // A long line comes in parts: the last has the tag F, the others P.
                 let is_tag =
                     matches!(tag, "F" | "P") || tag.starts_with("F:") || tag.starts_with("P:");
@@ -122,7 +122,7 @@ impl Wrapper {
             }
             Wrapper::Stamped => iso(line).map(|(stamp, inner)| (Envelope::at(stamp), inner)),
             Wrapper::Compose => {
-                let (name, inner) = cut::once(line, b'|')?;
+                let (name, inner) = search::split_once(line, b'|')?;
                 let name = name.strip_suffix(' ')?.trim_end_matches(' ');
                 let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
                 let is_name = !name.is_empty() && name.bytes().all(is_part);
@@ -148,7 +148,7 @@ impl Wrapper {
 
 /// Reads `2000-10-10T13:55:36.123Z ` at the beginning of a line; returns the time and the text after it.
 fn iso(line: &str) -> Option<(Stamp<'_>, &str)> {
-    let (stamp, rest) = cut::once(line, b' ')?;
+    let (stamp, rest) = search::split_once(line, b' ')?;
     let bytes = stamp.as_bytes();
     let is_time = bytes.first()?.is_ascii_digit()
         && (19..=40).contains(&bytes.len())

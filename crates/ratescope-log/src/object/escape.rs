@@ -1,6 +1,6 @@
 //! Texts with escapes.
 
-use crate::eight;
+use crate::search;
 
 /// Appends a text up to its closing quote to `out`, with its escapes replaced, and returns how many bytes were read,
 /// including the quote; `None` if there is no such quote. An escape that JSON does not know stays as it is: nginx
@@ -11,7 +11,7 @@ pub(super) fn unescape(text: &str, out: &mut String) -> Option<usize> {
     let mut written = 0;
     let mut from = 0;
     loop {
-        let at = from + eight::find_either(*b"\"\\", bytes.get(from..)?)?;
+        let at = from + search::find_either(*b"\"\\", bytes.get(from..)?)?;
         out.push_str(text.get(written..at)?);
         (written, from) = match bytes.get(at..at + 2) {
             Some([b'\\', b'"' | b'\\' | b'/']) => (at + 1, at + 2),

@@ -6,7 +6,7 @@
 //! time confirms it. If none of the next 64 lines confirms the time, and one of them is earlier, the line ahead is
 //! dropped.
 
-use super::line::Line;
+use super::Line;
 
 /// The number of lines after which an unconfirmed line is dropped.
 const PATIENCE: u32 = 64;

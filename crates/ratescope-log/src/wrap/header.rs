@@ -21,7 +21,7 @@
 //! missing, as in the datagrams of HAProxy, and so may the program.
 
 use super::{Envelope, Stamp, iso};
-use crate::cut;
+use crate::search;
 use ratescope::internal::digits;
 
 /// Removes the header from a line: returns its fields and the message. `None` without a header.
@@ -115,15 +115,15 @@ fn after_id(message: &str) -> &str {
 /// Reads `web1 sshd[4567]: message`, where the host or the program may be missing.
 fn tagged<'a>(stamp: Stamp<'a>, text: &'a str) -> Option<(Envelope<'a>, &'a str)> {
     let text = if text.starts_with('<') { after_level(text) } else { text };
-    let (first, rest) = cut::once(text, b' ')?;
+    let (first, rest) = search::split_once(text, b' ')?;
     let (host, tag, message) = match first.strip_suffix(':') {
         Some(tag) => ("", tag, rest),
-        None => match cut::before_space(rest, b':') {
+        None => match search::split_before_space(rest, b':') {
             Some((tag, message)) if !tag.contains(' ') => (first, tag, message),
             _ => (first, rest.strip_suffix(':').unwrap_or(""), rest),
         },
     };
-    let (program, pid) = cut::once(tag, b'[').unwrap_or((tag, ""));
+    let (program, pid) = search::split_once(tag, b'[').unwrap_or((tag, ""));
     let pid = pid.strip_suffix(']').unwrap_or(pid);
     // A program alone may be in brackets, `[sshd]: `.
     let is_alone = program.is_empty() && matches!(stamp, Stamp::WithoutYear(_));

@@ -1,9 +1,26 @@
-//! Searches in short texts, eight bytes at a time.
+//! Searches in texts for ASCII characters: in short texts eight bytes at a time.
 //!
 //! A byte-wise loop ends at varying places, and each mispredicted branch costs as much as twenty steps. `memchr` is for
 //! longer texts, and slower for these.
 //!
 //! Source: Sean Eron Anderson, "Bit Twiddling Hacks", "Determine if a word has a zero byte".
+
+use memchr::{memchr, memchr_iter};
+
+/// The text before the first `at`, an ASCII character, and the text after it; `None` if there is no `at`.
+#[inline]
+pub(super) fn split_once(text: &str, at: u8) -> Option<(&str, &str)> {
+    let end = memchr(at, text.as_bytes())?;
+    Some((text.get(..end)?, text.get(end + 1..)?))
+}
+
+/// Splits at the first `at` with a space after it; returns the text before and the text after both.
+#[inline]
+pub(super) fn split_before_space(text: &str, at: u8) -> Option<(&str, &str)> {
+    let bytes = text.as_bytes();
+    let end = memchr_iter(at, bytes).find(|end| bytes.get(end + 1) == Some(&b' '))?;
+    Some((text.get(..end)?, text.get(end + 2..)?))
+}
 
 /// The byte repeated eight times.
 const fn each(byte: u8) -> u64 {
