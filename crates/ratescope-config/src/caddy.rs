@@ -4,9 +4,9 @@
 
 use crate::blocks::{Ends, Statement, read as statements, walk};
 use crate::field::{Field, fields, header, ip, joined, unknown};
-use crate::only::{escape, host, network};
+use crate::only::{host, network, stars};
 use crate::read::{Config, Found, Remark, limit, said, scoped};
-use crate::words::{GO, bits, lines, span, whole};
+use crate::words::{GO, bits, lines, prefixes, span, whole};
 use crate::write::{Names, Notes, Written, each, is_whole};
 use crate::{Addresses, Is, Only, Test};
 use ratescope::limit::any::AnyLimiter;
@@ -97,10 +97,9 @@ fn matcher(directive: &Statement) -> Only {
 
 /// A path with stars, in either case.
 fn path_like(pattern: &str) -> Test {
-    let parts: Vec<String> = pattern.split('*').map(escape).collect();
     let is = match pattern {
         "/*" => Is::Begins("/".to_owned()),
-        _ => Is::Like(format!("(?i)^{}$", parts.join(".*"))),
+        _ => Is::Like(format!("(?i){}", stars(pattern))),
     };
     Test::field("path", is)
 }
@@ -187,10 +186,8 @@ fn key_fields(key: &str, addresses: &mut Addresses) -> Result<Vec<String>, Strin
 
 fn field(name: &str, addresses: &mut Addresses) -> Result<String, String> {
     if let Some(cut) = name.strip_prefix("http.request.remote.host/") {
-        let (ipv4, ipv6) = cut.split_once(',').unwrap_or((cut, "128"));
-        let prefixes = bits(ipv4).filter(|bits| *bits <= 32).zip(bits(ipv6));
         (addresses.ipv4_prefix, addresses.ipv6_prefix) =
-            prefixes.ok_or_else(|| unknown(&format!("{{{name}}}")))?;
+            prefixes(cut).ok_or_else(|| unknown(&format!("{{{name}}}")))?;
         return Ok(ip());
     }
     Ok(match name {

@@ -5,7 +5,7 @@
 //! counter](ratescope::limit::sliding_counter).
 
 use crate::field::{Field, fields, header, ip, no_user, unknown};
-use crate::only::{escape, network};
+use crate::only::{escape, network, stars};
 use crate::read::{Config, Found, Remark, limit, said, scoped};
 use crate::tree::{documents, walk};
 use crate::words::{has, lines, whole};
@@ -191,9 +191,7 @@ fn comparison(text: &str) -> Option<Test> {
         ("contains", _) => Some(Test::field(name, Is::Like(escape(&quoted(value)?)))),
         ("matches" | "~", _) => Some(Test::field(name, Is::Like(quoted(value)?))),
         ("wildcard", _) => {
-            let value = quoted(value)?;
-            let parts: Vec<String> = value.split('*').map(escape).collect();
-            Some(Test::field(name, Is::Like(format!("(?i)^{}$", parts.join(".*")))))
+            Some(Test::field(name, Is::Like(format!("(?i){}", stars(&quoted(value)?)))))
         }
         _ => None,
     }

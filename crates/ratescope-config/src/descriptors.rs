@@ -6,7 +6,7 @@
 
 use crate::envoy::{REAL_ADDRESS, actions, entries};
 use crate::field::{header, ip};
-use crate::only::{escape, network};
+use crate::only::{network, stars};
 use crate::read::{Config, Found, Remark, limit, said, scoped};
 use crate::words::{bits, has, lines};
 use crate::write::{Names, Notes, Written, each};
@@ -113,10 +113,7 @@ fn only(step: &Step) -> Only {
     match &step.value {
         Value::Any => Only::All,
         Value::Is(value) => Test::field(&field, Is::Exactly(value.clone())).into(),
-        Value::Like(pattern) => {
-            let parts: Vec<String> = pattern.as_str().split('*').map(escape).collect();
-            Test::field(&field, Is::Like(format!("^{}$", parts.join(".*")))).into()
-        }
+        Value::Like(pattern) => Test::field(&field, Is::Like(stars(pattern.as_str()))).into(),
         Value::Within(networks) => {
             let networks = networks.to_string();
             let tests = networks.split(',').map(|it| network(it.trim()));

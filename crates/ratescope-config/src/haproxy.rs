@@ -8,7 +8,7 @@ use crate::earlier::Earlier;
 use crate::field::{Field, fields, header, ip, joined, no_user, unknown};
 use crate::only::{escape, network};
 use crate::read::{Config, Found, Remark, limit, said, scoped};
-use crate::words::{Units, bits, has, lines, span, whole};
+use crate::words::{Units, has, lines, prefixes, span, whole};
 use crate::write::{Names, Notes, PROXIES, Written, each};
 use crate::{Addresses, Is, Only, Test};
 use ratescope::limit::any::AnyLimiter;
@@ -791,9 +791,8 @@ fn key(
 
 fn field(sample: &str, addresses: &mut Addresses) -> Result<String, String> {
     if let Some(cut) = sample.strip_prefix("src,ipmask(").and_then(|cut| cut.strip_suffix(')')) {
-        let (ipv4, ipv6) = cut.split_once(',').unwrap_or((cut, "128"));
-        let prefixes = bits(ipv4.trim()).filter(|bits| *bits <= 32).zip(bits(ipv6.trim()));
-        (addresses.ipv4_prefix, addresses.ipv6_prefix) = prefixes.ok_or_else(|| unknown(sample))?;
+        (addresses.ipv4_prefix, addresses.ipv6_prefix) =
+            prefixes(cut).ok_or_else(|| unknown(sample))?;
         return Ok(ip());
     }
     Ok(match sample {

@@ -281,11 +281,16 @@ pub(crate) fn escape(text: &str) -> String {
     regex_lite::escape(text)
 }
 
+/// The regular expression of a text with stars, each of which stands for any text.
+pub(crate) fn stars(text: &str) -> String {
+    let parts: Vec<String> = text.split('*').map(escape).collect();
+    format!("^{}$", parts.join(".*"))
+}
+
 /// A host as servers write it: `example.com`, or with a star as in `*.example.com` and `example.*`.
 pub(crate) fn host(name: &str) -> Test {
     let is = if name.contains('*') {
-        let parts: Vec<String> = name.split('*').map(escape).collect();
-        Is::Like(format!("(?i)^{}$", parts.join(".*")))
+        Is::Like(format!("(?i){}", stars(name)))
     } else {
         Is::Exactly(name.to_owned())
     };

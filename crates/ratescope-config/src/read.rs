@@ -1,9 +1,7 @@
 //! The limits of a configuration: which server it is of, and what is found in it.
 
-use crate::{
-    Addresses, Only, Target, caddy, cloudflare, descriptors, envoy, exim, fail2ban, field, haproxy,
-    nftables, nginx, rust, traefik,
-};
+use crate::write::by_module;
+use crate::{Addresses, Only, Target, field};
 use core::fmt;
 use ratescope::internal::shown;
 use ratescope::limit::any::AnyLimiter;
@@ -81,38 +79,9 @@ pub struct Remark {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(Vec<Remark>);
 
-/// Finds words that only a configuration of the target has. A `match`, not a table of functions, so that
-/// the page's build can drop the readers that it does not call.
+/// Finds words that only a configuration of the target has.
 fn is_known(target: Target, text: &str) -> bool {
-    match target {
-        Target::Exim => exim::is_known(text),
-        Target::Nginx => nginx::is_known(text),
-        Target::Haproxy => haproxy::is_known(text),
-        Target::Envoy => envoy::is_known(text),
-        Target::Descriptors => descriptors::is_known(text),
-        Target::Caddy => caddy::is_known(text),
-        Target::Traefik => traefik::is_known(text),
-        Target::Cloudflare => cloudflare::is_known(text),
-        Target::Rust => rust::is_known(text),
-        Target::Nftables => nftables::is_known(text),
-        Target::Fail2ban => fail2ban::is_known(text),
-    }
-}
-
-fn read_for(target: Target, text: &str, config: &mut Config) -> Result<(), Remark> {
-    match target {
-        Target::Exim => exim::read(text, config),
-        Target::Nginx => nginx::read(text, config),
-        Target::Haproxy => haproxy::read(text, config),
-        Target::Envoy => envoy::read(text, config),
-        Target::Descriptors => descriptors::read(text, config),
-        Target::Caddy => caddy::read(text, config),
-        Target::Traefik => traefik::read(text, config),
-        Target::Cloudflare => cloudflare::read(text, config),
-        Target::Rust => rust::read(text, config),
-        Target::Nftables => nftables::read(text, config),
-        Target::Fail2ban => fail2ban::read(text, config),
-    }
+    by_module!(target, server => server::is_known(text))
 }
 
 /// Tells whether a text is a configuration of any server with the words of a limit.
@@ -160,7 +129,8 @@ pub fn read_named(text: &str, names: &[String]) -> Result<Config, Error> {
         remarks: Vec::new(),
         refused: Vec::new(),
     };
-    read_for(target, text, &mut config).map_err(|remark| Error(vec![remark]))?;
+    by_module!(target, server => server::read(text, &mut config))
+        .map_err(|remark| Error(vec![remark]))?;
     if !config.refused.is_empty() {
         return Err(Error(config.refused));
     }

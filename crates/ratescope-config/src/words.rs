@@ -37,6 +37,12 @@ pub(crate) fn bits(text: &str) -> Option<u8> {
     text.parse().ok().filter(|bits| *bits <= 128)
 }
 
+/// The lengths of prefixes of IPv4 and IPv6 addresses, as in `24,64`, or of IPv4 addresses alone.
+pub(crate) fn prefixes(text: &str) -> Option<(u8, u8)> {
+    let (ipv4, ipv6) = text.split_once(',').unwrap_or((text, "128"));
+    bits(ipv4.trim()).filter(|bits| *bits <= 32).zip(bits(ipv6.trim()))
+}
+
 /// The units of a time, with their lengths in seconds. The empty unit is that of a bare number.
 pub(crate) type Units = &'static [(&'static str, f64)];
 

@@ -91,6 +91,36 @@ pub struct CannotSay {
     problem: String,
 }
 
+/// A match on a target, in which `$server` is the module of the target. Unlike a table of functions, it lets the page's
+/// build drop the modules that it does not call.
+macro_rules! by_module {
+    ($target:expr, $server:ident => $call:expr) => {
+        by_module!(
+            $target, $server => $call;
+            Exim exim,
+            Nginx nginx,
+            Haproxy haproxy,
+            Envoy envoy,
+            Descriptors descriptors,
+            Caddy caddy,
+            Traefik traefik,
+            Cloudflare cloudflare,
+            Rust rust,
+            Nftables nftables,
+            Fail2ban fail2ban
+        )
+    };
+    ($target:expr, $server:ident => $call:expr; $($variant:ident $module:ident),*) => {
+        match $target {
+            $($crate::Target::$variant => {
+                use $crate::$module as $server;
+                $call
+            })*
+        }
+    };
+}
+pub(crate) use by_module;
+
 impl Target {
     /// Every target.
     pub const ALL: [Target; 11] = [
@@ -193,19 +223,7 @@ impl Target {
     }
 
     const fn names(self) -> Names {
-        match self {
-            Target::Exim => exim::NAMES,
-            Target::Nginx => nginx::NAMES,
-            Target::Haproxy => haproxy::NAMES,
-            Target::Envoy => envoy::NAMES,
-            Target::Descriptors => descriptors::NAMES,
-            Target::Caddy => caddy::NAMES,
-            Target::Traefik => traefik::NAMES,
-            Target::Cloudflare => cloudflare::NAMES,
-            Target::Rust => rust::NAMES,
-            Target::Nftables => nftables::NAMES,
-            Target::Fail2ban => fail2ban::NAMES,
-        }
+        by_module!(self, server => server::NAMES)
     }
 }
 
