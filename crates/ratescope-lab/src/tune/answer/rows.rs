@@ -1,9 +1,9 @@
-//! The rows of the tables: limits of the curve, and clients.
+//! The rows of the tables: limits of the curve, clients, and the labels of refused requests.
 
-use super::{Analysis, Choices, TableOrder};
-use crate::tune::{Advice, Curve, Part, Peak, RefusedClient, Replay, scale};
-use core::cmp::Ordering;
-use ratescope::internal::{grouped, visible};
+use super::{Analysis, Choices};
+use crate::tune::{Advice, Codes, Curve, Part, Peak, RefusedClient, Replay, scale};
+use core::cmp::{Ordering, Reverse};
+use ratescope::internal::{by_name, grouped, visible};
 use ratescope::time::Time;
 use std::collections::HashMap;
 
@@ -166,5 +166,79 @@ fn level(level: f64) -> String {
     match level {
         small if small < 100.0 => (libm::round(small * 10.0) / 10.0).to_string(),
         large => grouped(libm::round(large) as u64),
+    }
+}
+
+/// The column by which the clients in the table are sorted. The text form is its name, as in `requests`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TableOrder {
+    /// The busiest first.
+    Requests,
+    /// The most refused first, and then the busiest.
+    #[default]
+    Refused,
+    /// By key, in ascending order.
+    Client,
+    /// The highest level first.
+    Peak,
+    /// By the time of the highest level, the earliest first; clients without a level come last.
+    PeakAt,
+    /// By the time of the first refusal, the earliest first; clients without a refusal come last.
+    First,
+}
+
+const NAMES: [(TableOrder, &str); 6] = [
+    (TableOrder::Requests, "requests"),
+    (TableOrder::Refused, "refused"),
+    (TableOrder::Client, "client"),
+    (TableOrder::Peak, "peak"),
+    (TableOrder::PeakAt, "peak-at"),
+    (TableOrder::First, "first"),
+];
+
+by_name!(TableOrder, NAMES, "not a column; write one of {}");
+
+/// A label, which is a path or an agent, and its requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelRow {
+    /// The text.
+    pub text: String,
+    /// The number of its requests that are refused.
+    pub refused: u64,
+    /// The number of all its requests.
+    pub requests: u64,
+}
+
+impl LabelRow {
+    /// The cells of its row in a table, its text without characters that would change the direction of others.
+    pub fn cells(self) -> [String; 3] {
+        let shown = self.text.chars().map(visible).collect();
+        [shown, grouped(self.refused), grouped(self.requests)]
+    }
+
+    /// The paths, then the agents, with the most refused requests: at most `most` of each, and the number of all with
+    /// refused requests. Empty if the log has no such field.
+    pub fn tables(analysis: &Analysis, most: usize) -> [(Vec<Self>, usize); 2] {
+        let mut tables = <[(Vec<Self>, usize); 2]>::default();
+        let (Some(labels), Some(replay)) = (&analysis.clients().labels, analysis.replayed()) else {
+            return tables;
+        };
+        for ((table, labels), refused) in tables.iter_mut().zip(labels).zip(replay.refused_by()) {
+            let mut codes: Vec<(Reverse<u64>, u16)> = (0..)
+                .zip(refused)
+                .filter(|(_, n)| **n > 0)
+                .map(|(code, n)| (Reverse(*n), code))
+                .collect();
+            codes.sort_unstable();
+            let row = |(Reverse(refused), code): &(Reverse<u64>, u16)| LabelRow {
+                text: labels.texts.shown(*code).to_owned(),
+                refused: *refused,
+                requests: labels.requests.get(usize::from(*code)).copied().unwrap_or(0),
+            };
+            if codes.iter().any(|(_, code)| *code != Codes::default()[0]) {
+                *table = (codes.iter().take(most).map(row).collect(), codes.len());
+            }
+        }
+        tables
     }
 }

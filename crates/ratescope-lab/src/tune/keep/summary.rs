@@ -18,7 +18,6 @@
 
 use super::clients::{Clients, Requests, Room};
 use super::clock::{LogClock, Zones};
-use super::origin::{FORMATS, Origin};
 use super::sample::MOST_HALVINGS;
 use super::stream::{Moment, Moments, Written, first};
 use core::fmt;
@@ -49,6 +48,44 @@ pub struct Summary {
     pub zones: Zones,
     /// The kind of its events.
     pub origin: Origin,
+}
+
+/// The kind of the events in one log or several.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The word for the events, in plural.
+    pub events: String,
+    /// The field whose values are the costs; empty if no field was chosen.
+    pub cost: String,
+    /// The formats of the logs, for a person, each once.
+    pub formats: Vec<String>,
+}
+
+/// The most formats that are kept.
+const FORMATS: usize = 32;
+
+/// The word for events of several kinds.
+const ANY: &str = "events";
+
+impl Origin {
+    /// Adds the events of another log.
+    ///
+    /// # Errors
+    /// When the costs of the two come from different fields; nothing changes then.
+    fn add(&mut self, other: &Origin) -> Result<(), BadSummary> {
+        if self.cost != other.cost {
+            return Err(BadSummary::Cost(self.cost.clone(), other.cost.clone()));
+        }
+        if self.events != other.events {
+            ANY.clone_into(&mut self.events);
+        }
+        for format in &other.formats {
+            if self.formats.len() < FORMATS && !self.formats.contains(format) {
+                self.formats.push(format.clone());
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Why bytes are not a summary, or two summaries can't be added.
