@@ -2,7 +2,7 @@
 
 use crate::bounded;
 use crate::rules;
-use crate::terminal::{Visible, until_closed};
+use crate::terminal::{Visible, pair, until_closed};
 use ratescope::event::{Descriptor, Fields};
 use ratescope::policy::KeySecret;
 use ratescope::rules::{Rule, Rules, Why};
@@ -38,11 +38,7 @@ pub(crate) struct Args {
 }
 
 fn field(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').unwrap_or_default();
-    if name.is_empty() {
-        return Err("write a field as NAME=VALUE".to_owned());
-    }
-    Ok((name.to_owned(), value.to_owned()))
+    pair(text, "write a field as NAME=VALUE").map(|(name, value)| (name, value.to_owned()))
 }
 
 /// Prints the rules that apply, and the others.

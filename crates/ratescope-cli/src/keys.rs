@@ -1,6 +1,6 @@
 //! `ratescope keys`: the keys of a running service.
 
-use crate::terminal::{Visible, until_closed};
+use crate::terminal::{Visible, pair, until_closed};
 use crate::{bounded, operator, rules};
 use ratescope::Span;
 use ratescope::clock::{Clock, SystemClock};
@@ -102,10 +102,8 @@ struct Key {
 }
 
 fn field(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write a field and its value, as in user=ann".to_owned()),
-    }
+    let help = "write a field and its value, as in user=ann";
+    pair(text, help).map(|(name, value)| (name, value.to_owned()))
 }
 
 /// The longest value that is decoded, in bytes: the states of eight limits are far shorter.

@@ -1,7 +1,7 @@
 //! Reading rule files, for the commands that take one.
 
 use crate::bounded;
-use crate::terminal::{name, say};
+use crate::terminal::{name, pair, say};
 use ratescope::policy::Defaults;
 use ratescope::rules::{LONGEST, Networks, Rules, RulesError, Step, Value, decode};
 use ratescope::{ParseError, Policy};
@@ -33,13 +33,8 @@ impl FormArgs {
 }
 
 fn form(text: &str) -> Result<(String, Form), String> {
-    match text.split_once('=') {
-        Some((name, form)) if !name.is_empty() => {
-            let form = form.parse().map_err(|error: ParseError| error.to_string())?;
-            Ok((name.to_owned(), form))
-        }
-        _ => Err("write a field and what it is as NAME=FORM".to_owned()),
-    }
+    let (name, form) = pair(text, "write a field and what it is as NAME=FORM")?;
+    Ok((name, form.parse().map_err(|error: ParseError| error.to_string())?))
 }
 
 /// The text of a file, or of standard input for `-`; errors name the file.

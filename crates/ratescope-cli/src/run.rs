@@ -106,7 +106,7 @@ async fn serve(
     let http_settings = args.http_settings()?;
     let service = Service::with_probe(states, SystemClock, probe);
     let service = service.with_key_secret(secret).reading(args.forms());
-    let mut service = service.with_metric_names(args.metrics.into());
+    let mut service = service.with_metric_names(args.metrics);
     if let Some(source) = &args.load {
         if let Some(Err(why)) = source.measure() {
             return Err(format!("--load: {why}").into());

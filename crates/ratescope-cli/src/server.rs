@@ -2,7 +2,6 @@
 //! must neither keep the program alive nor keep others from being served.
 
 mod budget;
-mod stream;
 
 use crate::terminal::Visible;
 pub(crate) use budget::{Budget, Reservation};
@@ -23,7 +22,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-pub(crate) use stream::Stream;
 use tokio::io::{WriteHalf, join, split};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal;
@@ -31,10 +29,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutWriter;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 
 /// The most connections of a listener at once. More wait until others end.
 const MOST: usize = 16_384;
 
+/// The timeout of the handshake of TLS.
+const HANDSHAKE: Duration = Duration::from_secs(5);
 /// The timeout of the head of a request to the page.
 pub(crate) const HEAD: Duration = Duration::from_secs(5);
 
@@ -174,6 +176,16 @@ pub(crate) async fn accept(
     }
 }
 
+/// A connection of a client, without or with TLS.
+pub(crate) type Stream = Either<TcpStream, Box<TlsStream<TcpStream>>>;
+
+/// The connection, after the handshake if there is an `acceptor`. `None` if the client does not complete it.
+pub(crate) async fn open(stream: TcpStream, acceptor: Option<TlsAcceptor>) -> Option<Stream> {
+    let Some(acceptor) = acceptor else { return Some(Either::Left(stream)) };
+    let stream = timeout(HANDSHAKE, acceptor.accept(stream)).await.ok()?.ok()?;
+    Some(Either::Right(Box::new(stream)))
+}
+
 /// The writing half of a connection, which fails when the client has read nothing for `unread`: otherwise a client that
 /// does not read would hold its connection for ever.
 pub(crate) fn writer(
@@ -231,7 +243,7 @@ pub(crate) async fn accept_http<A, F, B>(
         let unread = settings.unread;
         let acceptor = settings.tls.as_ref().map(|tls| tls());
         tokio::spawn(async move {
-            if let Some(stream) = Stream::open(stream, acceptor).await {
+            if let Some(stream) = self::open(stream, acceptor).await {
                 let (reader, half) = split(stream);
                 let reader = BudgetedReader { reader, reservation: of_reader };
                 let stream = TokioIo::new(join(reader, writer(half, unread)));

@@ -120,6 +120,14 @@ pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Reads an argument of the form NAME=VALUE with a name; the error says `problem`.
+pub(crate) fn pair<'a>(text: &'a str, problem: &str) -> Result<(String, &'a str), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value)),
+        _ => Err(problem.to_owned()),
+    }
+}
+
 /// Treats a closed pipe as success: a reader such as `head` closes it early.
 pub(crate) fn until_closed(result: io::Result<()>) -> Result<(), Box<dyn Error>> {
     match result {

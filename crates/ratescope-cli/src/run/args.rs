@@ -5,8 +5,9 @@ use super::log;
 use super::ports::Port;
 use super::tls::{Tls, TlsFiles};
 use crate::rules::FormArgs;
-use crate::terminal::{above_zero, at_least_one};
+use crate::terminal::{above_zero, at_least_one, pair};
 use crate::{bounded, store};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hyper::header::{HeaderName, HeaderValue};
 use ratescope::policy::{KeySecret, is_credential};
 use ratescope::share::Share;
@@ -21,6 +22,7 @@ use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tracing_subscriber::filter::LevelFilter;
 
 /// Run a rate limit service: Envoy's protocol by gRPC, and HTTP for nginx, Caddy, Traefik and others
 ///
@@ -227,8 +229,8 @@ pub(crate) struct Args {
     pub(super) drain: Span,
 
     /// The names of the counters of /metrics: our own, or, for its dashboards and alerts, those of envoyproxy/ratelimit
-    #[arg(long, value_enum, default_value = "own")]
-    pub(super) metrics: Metrics,
+    #[arg(long, default_value = "own", value_parser = metric_names())]
+    pub(super) metrics: MetricNames,
 
     /// The form of the log on standard error. As json, each line is an object, also the error with which the program
     /// ends; wrong arguments are told as text
@@ -236,27 +238,19 @@ pub(crate) struct Args {
     pub(super) log: log::Form,
 
     /// The least level that is logged. Refusals, of which the log has up to ten a second for each domain, are info
-    #[arg(long, value_enum, default_value = "info")]
-    pub(super) log_level: log::Level,
+    #[arg(long, default_value = "info", value_parser = log::level())]
+    pub(super) log_level: LevelFilter,
 
     /// Check the arguments and the rules, and exit
     #[arg(long)]
     pub(super) check: bool,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-pub(super) enum Metrics {
-    Own,
-    Envoy,
-}
-
-impl From<Metrics> for MetricNames {
-    fn from(names: Metrics) -> Self {
-        match names {
-            Metrics::Own => MetricNames::Own,
-            Metrics::Envoy => MetricNames::Envoy,
-        }
-    }
+fn metric_names() -> impl TypedValueParser<Value = MetricNames> {
+    PossibleValuesParser::new(["own", "envoy"]).map(|name| match name.as_str() {
+        "envoy" => MetricNames::Envoy,
+        _ => MetricNames::Own,
+    })
 }
 
 impl Args {
@@ -410,11 +404,9 @@ impl Args {
 }
 
 fn field(text: &str) -> Result<(String, HeaderName), String> {
-    let (name, header) = text.split_once('=').unwrap_or_default();
-    match header.parse() {
-        Ok(header) if !name.is_empty() => Ok((name.to_owned(), header)),
-        _ => Err("write a field and its header as NAME=HEADER".to_owned()),
-    }
+    let help = "write a field and its header as NAME=HEADER";
+    let (name, header) = pair(text, help)?;
+    Ok((name, header.parse().map_err(|_| help.to_owned())?))
 }
 
 fn origin(text: &str) -> Result<HeaderValue, String> {

@@ -8,6 +8,7 @@
 //! a client resets. So each other target gets a few lines a minute, and a line with the number of further ones.
 
 use crate::terminal::without_numbers;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -58,28 +59,10 @@ pub(super) enum Form {
     Json,
 }
 
-/// The least level that is logged.
-#[derive(Clone, Copy, clap::ValueEnum)]
-pub(super) enum Level {
-    Off,
-    Error,
-    Warn,
-    Info,
-    Debug,
-    Trace,
-}
-
-impl From<Level> for LevelFilter {
-    fn from(level: Level) -> Self {
-        match level {
-            Level::Off => LevelFilter::OFF,
-            Level::Error => LevelFilter::ERROR,
-            Level::Warn => LevelFilter::WARN,
-            Level::Info => LevelFilter::INFO,
-            Level::Debug => LevelFilter::DEBUG,
-            Level::Trace => LevelFilter::TRACE,
-        }
-    }
+/// Reads the least level that is logged.
+pub(super) fn level() -> impl TypedValueParser<Value = LevelFilter> {
+    PossibleValuesParser::new(["off", "error", "warn", "info", "debug", "trace"])
+        .try_map(|name| name.parse::<LevelFilter>())
 }
 
 /// An error that is in the log already.
@@ -102,7 +85,7 @@ static LOST: OnceLock<ErrorCounter> = OnceLock::new();
 
 /// Begins to write, until the guard is dropped. A line that can't be written, as on a full disk, is lost: reporting this
 /// to the same output would panic.
-pub(super) fn begin(form: Form, level: Level) -> Result<WorkerGuard, Box<dyn Error>> {
+pub(super) fn begin(form: Form, level: LevelFilter) -> Result<WorkerGuard, Box<dyn Error>> {
     let lines = NonBlockingBuilder::default().buffered_lines_limit(WAITING).lossy(true);
     let (lines, guard) = lines.finish(io::stderr());
     _ = LOST.set(lines.error_counter());

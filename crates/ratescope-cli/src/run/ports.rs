@@ -136,7 +136,7 @@ impl Ports {
             let calls = calls.clone();
             let acceptor = self.tls.as_ref().map(|tls| tls.grpc());
             tokio::spawn(async move {
-                if let Some(stream) = Stream::open(stream, acceptor).await {
+                if let Some(stream) = server::open(stream, acceptor).await {
                     calls.serve(stream, unread, watcher).await;
                 }
                 drop(permit);

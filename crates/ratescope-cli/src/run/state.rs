@@ -1,9 +1,10 @@
 //! The file with the states, which outlive a restart.
 
+use ratescope::files;
 use ratescope_service::{Service, States};
 use std::error::Error;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ pub(super) fn restored(path: &Path, keys: usize) -> Result<States, Box<dyn Error
         Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             // Better now than when the program ends.
-            return match save_to(path, |_| Ok(())).and_then(|()| fs::remove_file(path)) {
+            return match files::write(path, b"").and_then(|()| fs::remove_file(path)) {
                 Ok(()) => Ok(States::in_memory(keys)),
                 Err(error) => Err(format!("{}: {error}", path.display()).into()),
             };
@@ -28,7 +29,9 @@ pub(super) fn restored(path: &Path, keys: usize) -> Result<States, Box<dyn Error
     };
     Ok(States::saved(keys, &bytes).unwrap_or_else(|error| {
         // It may be of a later version.
-        let kept = with_ending(path, ".bad");
+        let mut kept = path.as_os_str().to_owned();
+        kept.push(".bad");
+        let kept = PathBuf::from(kept);
         let kept = fs::rename(path, &kept).map(|()| format!("it is now {}", kept.display()));
         let kept = kept.unwrap_or_else(|error| error.to_string());
         let path = path.display();
@@ -37,34 +40,12 @@ pub(super) fn restored(path: &Path, keys: usize) -> Result<States, Box<dyn Error
     }))
 }
 
-/// Saves the states. The file is there whole or not at all, and only its user may read it, since it has keys of clients.
+/// Saves the states.
 pub(super) fn save(service: &Service, path: &Path) {
-    if let Err(error) = save_to(path, |to| service.save(to)) {
+    if let Err(error) = files::write_with(path, |mut file| service.save(&mut file)) {
         let path = path.display();
         tracing::error!(target: "ratescope", "{path}: the states are not saved: {error}");
     }
-}
-
-fn save_to(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> io::Result<()> {
-    let new = with_ending(path, ".new");
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut to = BufWriter::new(options.open(&new)?);
-    write(&mut to)?;
-    to.flush()?;
-    to.get_ref().sync_all()?;
-    fs::rename(new, path)
-}
-
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.to_owned().into_os_string();
-    name.push(ending);
-    name.into()
 }
 
 /// Saves the states every [`OFTEN`], for ever.
