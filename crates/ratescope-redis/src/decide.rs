@@ -10,6 +10,7 @@ use super::options::TimeSource;
 use super::plan::{self, Does, Leasing, Op, Question};
 use super::reply::{self, Reply};
 use super::slots::slot;
+use ratescope::internal::Asked;
 use ratescope::limit::Limiter;
 use ratescope::rules::{Details, Fault};
 use ratescope::time::Time;
@@ -260,9 +261,10 @@ impl Request {
             let mut questions: Vec<Question> = own.cloned().collect();
             for (question, reply) in questions.iter_mut().zip(&replies) {
                 question.does = Does::GiveBack(reply.time);
-                // A shadow that refused has not counted the event.
-                for (ask, outcome) in question.asks.iter_mut().zip(&reply.outcomes) {
-                    if !outcome.is_allowed() {
+                let asks = question.asks.clone();
+                let asked = Asked { asks: &asks, outcomes: &reply.outcomes };
+                for (i, ask) in question.asks.iter_mut().enumerate() {
+                    if !asked.counts(i, true) {
                         ask.cost = 0.0;
                     }
                 }

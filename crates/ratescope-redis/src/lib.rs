@@ -443,7 +443,7 @@ fn decided_here(questions: &[Question], here: &Here, details: Details) -> Decisi
 }
 
 fn decided(question: &Question, reply: &Reply, details: Details) -> Decision {
-    let Question { plan, asks, numbers, .. } = question;
+    let Question { plan, asks, numbers, fault, .. } = question;
     let Reply { outcomes, time, states } = reply;
     let limiter = |ask: &Ask| question.item(ask).map(|item| &item.limiter);
     let quota = |i: usize| {
@@ -453,6 +453,7 @@ fn decided(question: &Question, reply: &Reply, details: Details) -> Decision {
     let outcomes = Asked { asks, outcomes }.placed(|_| StateSource::Store, quota);
     let decision = Decision::with_outcomes(Arc::clone(&plan.rules), outcomes, None, *time);
     let mut decision = decision.with_numbers(numbers.clone());
+    decision.fault = fault.clone();
     let is_refused = details.retry && !decision.is_allowed();
     decision.retry_after = states.as_ref().filter(|_| is_refused).map(|states| {
         policy::retry_after(*time, |at| {

@@ -94,6 +94,8 @@ pub(super) struct Question {
     pub(super) does: Does,
     pub(super) keys: Few<EventKey>,
     pub(super) numbers: Option<Numbers>,
+    /// Why the event can't be settled; then it has no limits.
+    pub(super) fault: Option<Fault>,
     /// The limits with numbers of the event's own, by their indices in the plan.
     own: Few<Item>,
 }
@@ -207,18 +209,23 @@ impl Plan {
     /// The question about an event.
     ///
     /// # Errors
-    /// When the cost is not a number, or Redis can't compute the event's numbers.
+    /// When Redis can't compute the event's numbers.
     pub(super) fn question(
         self: &Arc<Self>,
         part: &Part<'_>,
         load: Option<Load>,
     ) -> Result<Question, Fault> {
         let numbers = part.numbers.map(|numbers| numbers.in_force(&self.rules));
+        let mut fault = None;
         let (asks, does) = match part.intent {
             Intent::Count => (self.rules.ask(part.event, load), Does::Count),
             Intent::Look => (self.rules.ask(part.event, load), Does::Look),
             Intent::Settle { now, passed } => {
-                let asks = self.rules.ask_to_settle(part.event, now, load, passed)?;
+                let asks = self.rules.ask_to_settle(part.event, now, load, passed);
+                let asks = asks.unwrap_or_else(|error| {
+                    fault = Some(Fault::from(error));
+                    Few::new()
+                });
                 self.settled(asks, part.event)
             }
         };
@@ -240,7 +247,7 @@ impl Plan {
             }
             begin += asked.len();
         }
-        Ok(Question { plan: Arc::clone(self), asks, does, keys, numbers, own })
+        Ok(Question { plan: Arc::clone(self), asks, does, keys, numbers, fault, own })
     }
 
     /// The limits in which an event is settled. A charge counts as an event of its size that nothing refuses; if any

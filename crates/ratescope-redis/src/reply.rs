@@ -45,6 +45,15 @@ pub(super) fn read(questions: &[Question], call: &Call, mut bytes: &[u8]) -> Opt
     if !bytes.is_empty() {
         return None;
     }
+    // A limit that several questions count in was asked by the numbers of the first.
+    let first = |place: usize| {
+        let mut ends = call.groups.iter().scan(0, |end, at| {
+            *end += questions.get(at.question)?.plan.items(at.group).len();
+            Some((*end, at.question))
+        });
+        let (_, question) = ends.find(|(end, _)| place < *end)?;
+        questions.get(question)
+    };
     let reply = |(question, places): (&Question, &Few<usize>)| {
         // A limit that is asked in another slot passes here, and has a new state.
         let own = |all: &Few<State>| -> Option<Few<State>> {
@@ -60,10 +69,10 @@ pub(super) fn read(questions: &[Question], call: &Call, mut bytes: &[u8]) -> Opt
             None => None,
         };
         let outcome = |(i, (ask, place)): (usize, (&Ask, &usize))| {
-            let item = question.item(ask)?;
             if let Some((passes, level, extra)) = answers.get(*place) {
-                return Some(item.outcome(ask, *passes, *level, *extra));
+                return Some(first(*place)?.item(ask)?.outcome(ask, *passes, *level, *extra));
             }
+            let item = question.item(ask)?;
             // A question that gives back has no outcome, nor has a limit that was left out.
             let initial = item.limiter.initial();
             let state = states.as_ref().and_then(|states| states.get(i)).unwrap_or(&initial);

@@ -6,10 +6,14 @@ use super::requests::{descriptor, request};
 use super::server::{PATIENCE, Server};
 use core::pin::Pin;
 use core::task::{Context, Poll};
+use ratescope::Event;
 use ratescope::clock::SystemClock;
+use ratescope::rules::{BoxFuture, Decisions, Details, MemoryStore, Part, Rules, Store};
 use ratescope_redis::Options;
-use ratescope_service::{Code, RateLimitDescriptor, RateLimitRequest, Service, States};
-use std::sync::Arc;
+use ratescope_service::{
+    Code, RateLimitDescriptor, RateLimitOverride, RateLimitRequest, Service, States, Unit,
+};
+use std::sync::{Arc, Mutex};
 
 /// A limit of each user, and one that all share. By the year, so that nothing drains while the test runs.
 const RULES: &str = "
@@ -119,4 +123,57 @@ async fn a_descriptor_twice_counts_twice_or_not_at_all() {
             answer.statuses.iter().map(|one| (one.code(), one.limit_remaining)).collect();
         assert_eq!(told, [(code, left); 2]);
     }
+}
+
+/// A store in which so much is counted, or given back, right before an event is counted.
+struct Races(MemoryStore, Arc<Mutex<f64>>);
+
+impl Store for Races {
+    fn rules(&self) -> Arc<Rules> {
+        MemoryStore::rules(&self.0)
+    }
+
+    fn decide<'a>(&'a self, parts: &'a [Part<'a>], details: Details) -> BoxFuture<'a, Decisions> {
+        if let Some(part) = parts.iter().find(|part| part.intent.is_count()) {
+            let cost = core::mem::take(&mut *self.1.lock().unwrap());
+            self.0.settle(&Event { cost, ..*part.event }, part.now(), None).unwrap();
+        }
+        Store::decide(&self.0, parts, details)
+    }
+}
+
+/// A limit that a request brings along has a store of its own. If another request comes between the look and the count, all
+/// is counted or nothing.
+#[tokio::test]
+async fn a_race_between_two_stores_counts_nothing_in_part() {
+    let between = Arc::new(Mutex::new(0.0));
+    let shared = Arc::clone(&between);
+    let states = States::new(move |rules| {
+        let is_own = rules.domain() == "override";
+        let store = MemoryStore::new(rules, 1000);
+        let races = Races(store.clone(), Arc::clone(&shared));
+        Ok(if is_own { Arc::new(races) as Arc<dyn Store> } else { Arc::new(store) })
+    });
+    let service = service(states);
+    let year = Unit::Year.into();
+    let limit = RateLimitOverride { requests_per_unit: 5, unit: year, unit_multiplier: None };
+    let own = |hits| RateLimitDescriptor {
+        limit: Some(limit),
+        hits_addend: Some(hits),
+        ..descriptor(&[("user", "ann")])
+    };
+    let tenant = || descriptor(&[("tenant", "x")]);
+    let ask = async |descriptors| service.should_rate_limit(&request(descriptors)).await.unwrap();
+    let own_left = async || ask(vec![own(0)]).await.statuses[0].limit_remaining;
+    for descriptors in [[tenant(), own(1)], [own(1), tenant()]] {
+        // It has room when it is looked at, and is full when it counts; and the other way round.
+        for (change, is_left) in [(5.0, 0), (-5.0, 5)] {
+            *between.lock().unwrap() = change;
+            let answer = ask(descriptors.to_vec()).await;
+            assert_eq!(answer.overall_code(), Code::OverLimit, "{change}");
+            assert_eq!((own_left().await, left(&service).await), (is_left, 1000), "{change}");
+        }
+    }
+    assert_eq!(ask(vec![tenant(), own(1)]).await.overall_code(), Code::Ok);
+    assert_eq!((own_left().await, left(&service).await), (4, 999));
 }

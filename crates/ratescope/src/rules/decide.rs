@@ -285,18 +285,16 @@ impl<'a> Questions<'a> {
         let this = &*self;
         let state = |i: usize| this.locked.state(this.keys[own.start + i]);
         let asked = this.asked(p);
-        let quota = |i: usize| {
-            let limiter = this.limiter(own.start + i);
-            details.quotas.then(|| RawQuota::of(limiter, state(i), now))
-        };
+        // What remains, and when to retry, is said by the event's own numbers, whatever other event decided with it.
+        let limiter = |ask: &Ask| limiter(this.generation, &this.each[p], ask);
+        let quota =
+            |i: usize| details.quotas.then(|| RawQuota::of(limiter(&asked.asks[i]), state(i), now));
         let outcomes = asked.placed(|ask| this.generation.source(ask, this.role), quota);
         let retry = (details.retry && has_refused(&outcomes)).then(|| {
             policy::retry_after(now, |at| {
                 let firm = asked.asks.iter().enumerate().filter(|(_, ask)| ask.is_firm());
-                let (state, begin) = (&state, own.start);
-                firm.map(move |(i, ask)| {
-                    this.limiter(begin + i).retry_after(state(i), at, ask.cost)
-                })
+                let (state, limiter) = (&state, &limiter);
+                firm.map(move |(i, ask)| limiter(ask).retry_after(state(i), at, ask.cost))
             })
         });
         let Question { numbers, fault, .. } = &this.each[p];

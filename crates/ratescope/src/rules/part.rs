@@ -31,7 +31,8 @@ pub enum Intent<'a> {
     /// give back, nothing is given back.
     ///
     /// Rules with a cost of their own keep what they counted, and shadows that would have refused the event count
-    /// nothing. Without the decision, the whole event is given back, also in rules with a cost of their own.
+    /// nothing. Without the decision, the whole event is given back, also in rules with a cost of their own, but not in
+    /// limits that may not have counted it: shadows, and limits that events may exceed softly.
     Settle {
         /// The time now.
         now: Time,

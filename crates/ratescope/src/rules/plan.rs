@@ -165,7 +165,8 @@ impl Rules {
 
     /// The limits in which an event is settled: those that counted it, by the decision by which it `passed`. A rule with a
     /// cost of its own keeps what it counted. Without the decision, more cost is counted by all other rules, and less
-    /// gives the whole event back, also in rules with a cost of their own. A limit that counted nothing beside another
+    /// gives the whole event back, also in rules with a cost of their own, but only in limits that count whatever passes:
+    /// not in shadows, nor in a limit as written that has a relaxed form. A limit that counted nothing beside another
     /// limit of its rule that did is asked at cost 0. Of what was counted by other numbers than those in force, no more is
     /// given back than still counts by these numbers, too.
     ///
@@ -200,11 +201,23 @@ impl Rules {
                 }
             }
             asked.retain(|ask| rules.contains(&ask.rule));
+        } else if is_back {
+            asked.retain(|ask| !ask.is_shadow);
+            for ask in asked.iter_mut().filter(|ask| !self.counts_what_passes(ask)) {
+                ask.cost = 0.0;
+            }
         }
         if is_back {
             asked.iter_mut().for_each(|ask| ask.cost = -ask.cost);
         }
         Ok(asked)
+    }
+
+    /// True if a limit counts each event that passes, whatever the load: no shadow, and no limit that an event may exceed
+    /// softly.
+    fn counts_what_passes(&self, ask: &Ask) -> bool {
+        let has_relaxed = self.rules().get(ask.rule).is_some_and(|rule| !rule.relaxed().is_empty());
+        !ask.is_shadow && (!has_relaxed || self.plan.limits[ask.at].is_relaxed)
     }
 
     /// True if all limits that apply to an event can take back what they counted: buckets and windows can. Such limits
@@ -254,7 +267,7 @@ impl Asked<'_> {
 
     /// True if the event counts as allowed in a limit. `passes` says whether all limits that can refuse it let it pass.
     /// A shadow counts as if it could refuse.
-    pub(super) fn counts(&self, i: usize, passes: bool) -> bool {
+    pub fn counts(&self, i: usize, passes: bool) -> bool {
         let ask = &self.asks[i];
         let in_force = |(other, _): &(&Ask, &Outcome)| other.rule == ask.rule && other.in_force();
         let would =

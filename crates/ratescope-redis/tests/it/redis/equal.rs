@@ -240,3 +240,41 @@ async fn nobody_waits_until_the_clock_has_caught_up() {
         super::set_back::assert_followed(&store).await;
     }
 }
+
+/// What has left the window stays at the key until an event is counted, since the clock may be set back to it.
+#[tokio::test]
+async fn a_clock_that_is_set_back_finds_what_had_left() {
+    let Some(server) = Server::start(&[]) else { return };
+    for text in [
+        "fixed-window 3/10s per user",
+        "sliding-window 3/10s precision 10s per user",
+        "sliding-window 3/10s precision 5s per user",
+        "sliding-log 3/10s per user",
+    ] {
+        let store = open(&server.url(), rules(text), patient(&format!("{text}:")));
+        async fn left(store: &impl Store) -> [f64; 3] {
+            let at = |seconds: i64| Time::from_micros(seconds * 1_000_000);
+            let event =
+                |seconds, cost| Event { time: at(seconds), cost, fields: &[("user", "ann")] };
+            let remaining = async |seconds| {
+                let looked = store.peek_async(&event(seconds, 0.0), Details::ALL).await;
+                looked.quota().unwrap().remaining
+            };
+            let check = async |seconds, cost| {
+                let decision = store.check_async(&event(seconds, cost), Details::ALL).await;
+                assert_eq!(decision.fault, None);
+                decision.is_allowed()
+            };
+            assert!(check(105, 3.0).await);
+            assert!(!check(117, 4.0).await);
+            let refused = remaining(108).await;
+            // What is given back long after is given back where it was counted.
+            assert_eq!(store.settle_async(&event(105, -1.0), at(117), None).await, Ok(()));
+            let given_back = remaining(108).await;
+            assert!(check(117, 1.0).await);
+            [refused, given_back, remaining(108).await]
+        }
+        assert_eq!(left(&MemoryStore::new(rules(text), 10)).await, [0.0, 1.0, 2.0], "{text}");
+        assert_eq!(left(&store).await, [0.0, 1.0, 2.0], "{text}");
+    }
+}

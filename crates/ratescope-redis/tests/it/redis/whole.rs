@@ -5,8 +5,8 @@ use super::server::{PATIENCE, Server};
 use super::{open, patient, rules};
 use core::pin::Pin;
 use core::task::{Context, Poll};
-use ratescope::rules::{Decision, Details, MemoryStore, Part, Rules, Store};
-use ratescope::{Event, Time};
+use ratescope::rules::{Decision, Details, MemoryStore, Numbers, Part, Rules, StateSource, Store};
+use ratescope::{Event, Span, Time};
 use ratescope_redis::{Options, RedisStore};
 use std::io::Read;
 use std::net::TcpListener;
@@ -233,6 +233,57 @@ async fn on_a_cluster_what_counts_twice_is_given_back_twice() {
     }
 }
 
+/// A shadow of two limits, one of which refused, has counted in neither, and gets nothing back.
+#[tokio::test]
+async fn on_a_cluster_a_shadow_that_refused_gets_nothing_back() {
+    let Some(cluster) = Cluster::of_masters(3) else { return };
+    let ([all, user], name) = two_nodes(&cluster);
+    let text = format!(
+        "
+domain: d
+descriptors:
+- {{key: user, value: all, limit: gcra 10/1h}}
+- {{key: user, value: {name}, limit: gcra 100/1h}}
+- {{key: zone, limit: [gcra 1/1h per user, sliding-log 100/1h per user], shadow: true}}
+"
+    );
+    let store = open(&cluster.url(), file(&text), patient("s:"));
+    let own = [("user", name)];
+    let zone = [("user", "all"), ("zone", "x")];
+    let fill = async |fields: &[(&str, &str)], cost| {
+        let answer = super::check(&store, Time::from_micros(1), cost, fields, Details::ALL).await;
+        assert!(answer.is_allowed() && answer.fault.is_none());
+    };
+    let levels = async || {
+        let looked = super::looked(&store, &zone).await;
+        looked.outcomes().map(|one| one.outcome.level).collect::<Vec<_>>()
+    };
+    fill(&ALL, 6.0).await;
+    fill(&zone, 1.0).await;
+    fill(&own, 1.0).await;
+    assert_eq!(levels().await, [7.0, 1.0, 1.0]);
+    all.command(&["CLIENT", "PAUSE", "20000", "WRITE"]);
+    user.command(&["CONFIG", "RESETSTAT"]);
+    let asked = tokio::spawn({
+        let store = store.clone();
+        async move {
+            let (own, zone) = ([("user", name)], [("user", "all"), ("zone", "x")]);
+            let of = [Event { fields: &zone, ..event(2.0) }, Event { fields: &own, ..event(1.0) }];
+            store.decide(&parts(&of), Details::ALL.at_once()).await
+        }
+    });
+    is_looked_at(user).await;
+    fill(&own, 99.0).await;
+    all.command(&["CLIENT", "UNPAUSE"]);
+    let answers = asked.await.unwrap();
+    assert!(!answers.iter().all(|answer| answer.is_allowed()));
+    let begun = Instant::now();
+    while levels().await[0] > 7.0 {
+        assert!(begun.elapsed() < PATIENCE, "{:?}", levels().await);
+    }
+    assert_eq!(levels().await, [7.0, 1.0, 1.0]);
+}
+
 /// A limit that refused when all were looked at may have room again when it is told of the refusal. That is no decision.
 #[tokio::test]
 async fn what_was_refused_at_first_sight_stays_refused() {
@@ -318,6 +369,63 @@ async fn what_is_asked_twice_passes_as_a_whole_or_not_at_all() {
     }
     assert_sum(&memory).await;
     assert_sum(&redis).await;
+}
+
+/// A cost that can't be settled is an error of its part. Redis decides about the others.
+#[tokio::test]
+async fn what_cannot_be_settled_is_an_error_of_its_own() {
+    let Some(server) = Server::start(&[]) else { return };
+    let text = "fixed-window 9/1h per user";
+    let redis = open(&server.url(), rules(text), patient("e:"));
+    async fn assert_alone(store: &impl Store) {
+        let (of, wrong) = (event(1.0), event(f64::NAN));
+        let parts = [Part::settle(&wrong, of.time, None), Part::count(&of)];
+        let answers = store.decide(&parts, Details::ALL).await;
+        assert!(answers[0].fault.as_ref().unwrap().to_string().contains("cost"));
+        assert_eq!(answers[1].fault, None);
+        assert_eq!(answers[1].decided_by().unwrap().source, StateSource::Store);
+        assert_eq!(level(store).await, 1.0);
+    }
+    assert_alone(&MemoryStore::new(rules(text), 10)).await;
+    assert_alone(&redis).await;
+}
+
+/// Of two events at one key with different numbers, the first decides. Each says by its own what remains.
+#[tokio::test]
+async fn each_part_has_a_quota_of_its_own() {
+    let Some(server) = Server::start(&[]) else { return };
+    let text = "fixed-window 5/1h per user";
+    let redis = open(&server.url(), rules(text), patient("q:"));
+    async fn assert_own(store: &impl Store) {
+        let more = Numbers::new(&store.rules(), |_| "fixed-window 9/1h".parse().ok()).unwrap();
+        let of = event(2.0);
+        let [usual, large] =
+            [None, Some(&more)].map(|numbers| Part { numbers, ..Part::count(&of) });
+        let said = async |parts: [Part<'_>; 2]| {
+            let answers = store.decide(&parts, Details::ALL).await;
+            [0, 1].map(|i: usize| {
+                let quota = answers[i].quota().unwrap();
+                let retry = answers[i].retry_after.and_then(|retry| retry.wait());
+                (
+                    answers[i].to_string(),
+                    quota.limit.map(|limit| limit.count()),
+                    quota.remaining,
+                    retry,
+                )
+            })
+        };
+        let answers = said([large, usual]).await;
+        let by_first = "allowed by policy: level 4, limit 9".to_owned();
+        assert_eq!(answers[0], (by_first.clone(), Some(9.0), 5.0, None));
+        assert_eq!(answers[1], (by_first, Some(5.0), 1.0, None));
+        let answers = said([usual, large]).await;
+        let by_first = "refused by policy: level 8, limit 5".to_owned();
+        let hour = Span::from_micros(3_600_000_000 - 1);
+        assert_eq!(answers[0], (by_first.clone(), Some(5.0), 1.0, Some(hour)));
+        assert_eq!(answers[1], (by_first, Some(9.0), 5.0, Some(Span::ZERO)));
+    }
+    assert_own(&MemoryStore::new(rules(text), 10)).await;
+    assert_own(&redis).await;
 }
 
 /// What is left is told as of the end, also by a part at whose key another one gives back.

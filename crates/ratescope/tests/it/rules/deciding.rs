@@ -406,6 +406,33 @@ mod settling {
         assert!(!store.check(&at(1.0, 1.0)).is_allowed());
     }
 
+    /// Without the decision, nothing says whether a shadow has counted the event, or a limit that it may have exceeded.
+    #[test]
+    fn what_may_not_have_been_counted_is_not_given_back() {
+        let store = ruled(
+            "
+domain: d
+descriptors:
+- {key: user, limit: gcra 10/1m}
+- {key: ip, limit: gcra 3/1m, shadow: true}
+",
+        );
+        let fields = [("user", "ann"), ("ip", "192.0.2.7")];
+        let event = |cost| Event { time: Time::ZERO, cost, fields: &fields };
+        assert_eq!(store.check(&event(2.0)).shadow_refusals().count(), 0);
+        assert_eq!(store.check(&event(2.0)).shadow_refusals().count(), 1);
+        store.settle(&event(-2.0), Time::ZERO, None).unwrap();
+        let looked = store.peek(&event(0.0));
+        let levels: Vec<f64> = looked.outcomes().map(|one| one.outcome.level).collect();
+        assert_eq!(levels, [2.0, 2.0]);
+
+        let store = ruled("domain: d\nlimit: gcra 2/1m\nthrottle: soft 100%");
+        assert!(!store.check(&event(2.0)).is_soft());
+        assert!(store.check(&event(2.0)).is_soft() && !store.check(&event(1.0)).is_allowed());
+        store.settle(&event(-2.0), Time::ZERO, None).unwrap();
+        assert!(store.check(&event(1.0)).is_soft(), "only the relaxed limit has room again");
+    }
+
     /// Nor is one part's cost made up for by another's.
     #[test]
     fn a_cost_below_zero_makes_no_room_for_another_part() {
