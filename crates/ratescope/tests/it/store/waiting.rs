@@ -486,6 +486,31 @@ fn a_cost_is_known_before_the_lock() {
     assert_eq!(calls.peek().remaining(), 0.0);
 }
 
+/// So may its clock.
+#[test]
+fn a_clock_is_read_before_the_lock() {
+    struct Asks(DirectRateLimiter<AnyLimiter, FakeClock>);
+    impl Clock for Asks {
+        fn now(&self) -> Time {
+            let _ = self.0.peek();
+            self.0.clock().now()
+        }
+
+        async fn sleep(&self, span: Span) {
+            self.0.clock().sleep(span).await;
+        }
+    }
+    let asked = RateLimiter::direct(limiter("gcra 10/1s")).with_clock(FakeClock::default());
+    let calls: DirectRateLimiter<AnyLimiter, Asks> =
+        RateLimiter::new(asked.states().clone(), Asks(asked));
+    calls.charge(4.0).unwrap();
+    assert!(calls.check_n(3.0).is_allowed());
+    let counted = calls.check();
+    assert!(counted.is_allowed() && counted.undo());
+    assert_ready_ok!(spawn(calls.until_ready()).poll());
+    assert_eq!(calls.peek().remaining(), 2.0);
+}
+
 /// A thread that waits needs no other, which a forked process does not have.
 #[test]
 #[cfg(target_os = "linux")]
