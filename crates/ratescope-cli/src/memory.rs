@@ -48,12 +48,12 @@ pub(crate) fn of(rules: &Rules, keys: u64) -> String {
             of_keys(most, keys)
         );
         match limiter.in_f64() {
-            Ok(Some(_)) => {
+            Ok(_) => {
                 let names: usize = per.fields().iter().map(|name| name.len() + FIELD + 2).sum();
                 let on_redis = OVERHEAD + names as u64 + 11 + value(limiter);
                 _ = writeln!(text, ", on Redis about {}", of_keys(on_redis, keys));
             }
-            _ => text.push_str("; Redis can't compute it\n"),
+            Err(_) => text.push_str("; Redis can't compute it\n"),
         }
     }
     text
@@ -100,6 +100,7 @@ fn value(limiter: &AnyLimiter) -> u64 {
     match limiter {
         AnyLimiter::SlidingLog(_) | AnyLimiter::SlidingWindow(_) => 76 + entries(limiter) * ENTRY,
         AnyLimiter::TokenBucket(_) | AnyLimiter::Gcra(_) | AnyLimiter::LeakyBucket(_) => 32,
+        AnyLimiter::ByHour(_) => 121,
         AnyLimiter::Adaptive(_) | AnyLimiter::Fail2ban(_) => 24,
         _ => 16,
     }

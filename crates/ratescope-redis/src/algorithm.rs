@@ -19,7 +19,7 @@ macro_rules! texts {
 
 /// The files by their names, which the limiters give.
 const TEXTS: &[(&str, &str)] = texts! {
-    "adaptive" "blocks" "bucket" "counter" "earrrl" "envoy" "exim" "fail2ban" "haproxy" "nginx" "window"
+    "adaptive" "blocks" "bucket" "by_hour" "counter" "earrrl" "envoy" "exim" "fail2ban" "haproxy" "nginx" "window"
 };
 
 /// An algorithm: the parts of its file.
@@ -44,12 +44,15 @@ pub(super) struct LuaAlgorithm {
     pub(super) undo: Option<&'static str>,
 }
 
+/// It has the form of the adaptive limiter.
+const BY_HOUR: &str = "adaptive x3 decay 1m floor 5 by hour";
+
 /// The algorithms of all limiters, in the order of their names.
 static ALL: LazyLock<Vec<LuaAlgorithm>> = LazyLock::new(|| {
-    let examples = FORMS.iter().map(|form| form.example);
+    let examples = FORMS.iter().map(|form| form.example).chain([BY_HOUR]);
     let limiters = examples.filter_map(|example| example.parse::<AnyLimiter>().ok());
     let mut luas: Vec<Lua> =
-        limiters.filter_map(|limiter| Some(limiter.in_f64().ok()??.lua)).collect();
+        limiters.filter_map(|limiter| Some(limiter.in_f64().ok()?.lua)).collect();
     luas.sort_unstable_by_key(|lua| lua.name);
     luas.dedup();
     luas.into_iter().map(LuaAlgorithm::new).collect()
@@ -102,6 +105,11 @@ impl LuaAlgorithm {
         }
     }
 
+    /// True if the limit depends on the state: it is told in place of a wait.
+    pub(super) fn finds_its_limit(&self) -> bool {
+        matches!(self.name, "adaptive" | "by_hour")
+    }
+
     pub(super) fn is_ring(&self) -> bool {
         self.tell.is_some()
     }
@@ -133,14 +141,14 @@ mod tests {
     use super::*;
 
     fn example(limiter: &str) -> &'static LuaAlgorithm {
-        of(limiter.parse::<AnyLimiter>().unwrap().in_f64().unwrap().unwrap().lua).unwrap()
+        of(limiter.parse::<AnyLimiter>().unwrap().in_f64().unwrap().lua).unwrap()
     }
 
     #[test]
     fn files_have_all_parts() {
-        for limiter in FORMS.iter().map(|form| form.example) {
+        for limiter in FORMS.iter().map(|form| form.example).chain([BY_HOUR]) {
             let algorithm = example(limiter);
-            assert!((2..=5).contains(&algorithm.numbers.len()), "{algorithm:?}");
+            assert!((2..=7).contains(&algorithm.numbers.len()), "{algorithm:?}");
             assert!(!algorithm.look.is_empty() && !algorithm.keep.is_empty(), "{algorithm:?}");
             assert!(algorithm.texts().all(|text| !text.contains("---")), "{algorithm:?}");
         }
@@ -148,7 +156,7 @@ mod tests {
 
     #[test]
     fn those_give_back_that_do_in_memory() {
-        for text in FORMS.iter().map(|form| form.example) {
+        for text in FORMS.iter().map(|form| form.example).chain([BY_HOUR]) {
             let limiter: AnyLimiter = text.parse().unwrap();
             assert_eq!(example(text).undo.is_some(), limiter.can_undo(), "{text}");
         }

@@ -602,7 +602,7 @@ impl Arguments<'_> {
 impl Item {
     fn new(at: usize, place: usize, limiter: PerKey<AnyLimiter>) -> Option<Self> {
         let decides = limiter.decides();
-        let in_f64 = decides.in_f64().ok()??;
+        let in_f64 = decides.in_f64().ok()?;
         let algorithm = algorithm::of(in_f64.lua)?;
         let bound = decides.peek(&decides.initial(), Time::ZERO, 0.0).limit;
         Some(Item { at, place, algorithm, in_f64, limiter, bound })

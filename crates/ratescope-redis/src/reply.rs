@@ -116,7 +116,7 @@ fn states(questions: &[Question], call: &Call, bytes: &mut &[u8]) -> Option<Few<
 /// Reads a state from the beginning of a value, and advances past it. `usual` is the limiter of the rules; the state may
 /// have been counted by other numbers.
 pub(super) fn restore(usual: &AnyLimiter, bytes: &mut &[u8]) -> Option<State> {
-    let (kept, rate) = match usual.in_f64().ok()??.lua.name {
+    let (kept, rate) = match usual.in_f64().ok()?.lua.name {
         "bucket" => bucket(bytes)?,
         "blocks" => (blocks(usual, bytes)?, Few::new()),
         "nginx" => {
@@ -125,7 +125,7 @@ pub(super) fn restore(usual: &AnyLimiter, bytes: &mut &[u8]) -> Option<State> {
         }
         _ => (Kept::read_content(usual.shape(), bytes).ok()?, Few::new()),
     };
-    let numbers = usual.in_f64().ok()??.numbers;
+    let numbers = usual.in_f64().ok()?.numbers;
     let is_usual = rate.iter().zip(numbers).all(|(one, usual)| *one == usual || *one == 0.0);
     let own = if is_usual { None } else { Some(Arc::new(usual.draining_at(&rate)?)) };
     let state = own.as_deref().unwrap_or(usual).restore(&kept).ok()?;
@@ -165,12 +165,11 @@ fn whole(bytes: &mut &[u8]) -> Option<u64> {
 
 impl Item {
     fn outcome(&self, ask: &Ask, passes: bool, level: f64, extra: f64) -> Outcome {
-        let algorithm = self.in_f64.lua.name;
-        let limit = if algorithm == "adaptive" { extra } else { self.bound };
+        let limit = if self.algorithm.finds_its_limit() { extra } else { self.bound };
         if self.in_f64.weight(ask.cost).is_nan() {
             // A cost that can't be counted is refused. The level is then that cost, but for EARRRL the level before the
             // event.
-            let level = if algorithm == "earrrl" { level } else { ask.cost };
+            let level = if self.algorithm.name == "earrrl" { level } else { ask.cost };
             return Outcome::new(false, level, limit);
         }
         if passes && self.limiter.decides().delays() {

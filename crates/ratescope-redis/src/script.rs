@@ -91,12 +91,13 @@ const MOST: usize = 200;
 static MADE: LazyLock<Mutex<HashMap<Purpose, Arc<Script>>>> = LazyLock::new(Mutex::default);
 
 /// Functions that algorithms use. Each file may use those before it.
-const PARTS: [&str; 5] = [
+const PARTS: [&str; 6] = [
     include_str!("lua/numbers.lua"),
     include_str!("lua/amounts.lua"),
     include_str!("lua/signed.lua"),
     include_str!("lua/product.lua"),
     include_str!("lua/decay.lua"),
+    include_str!("lua/smoothed.lua"),
 ];
 
 const CLOCK: &str = include_str!("lua/clock.lua");
@@ -198,7 +199,7 @@ impl Script {
                 let body = few_body(algorithm, &arguments, &text);
                 let place = place + 1;
                 // The limit of an adaptive one moves.
-                let bound = if algorithm.name == "adaptive" {
+                let bound = if algorithm.finds_its_limit() {
                     "extra".to_owned()
                 } else {
                     bound.to_string()

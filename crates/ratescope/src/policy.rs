@@ -163,11 +163,8 @@ impl Limit {
     /// Why a store that has only f64, such as Redis, can't compute the limit, or not exactly: see
     /// [`in_f64`](crate::limit::in_f64). `None` if it can.
     pub fn not_in_f64(&self) -> Option<String> {
-        match self.limiter.in_f64() {
-            Ok(Some(_)) => None,
-            Ok(None) => Some("not among the limiters that Redis has; leave out by hour".to_owned()),
-            Err(error) => Some(format!("not exact where only f64 exists, as on Redis: {error}")),
-        }
+        let error = self.limiter.in_f64().err()?;
+        Some(format!("not exact where only f64 exists, as on Redis: {error}"))
     }
 
     /// The problem of a limit that never admits an event of cost `cost`, with its [`remedy`](Self::remedy).

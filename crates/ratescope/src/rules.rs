@@ -326,7 +326,7 @@ impl Rules {
     /// [`in_f64`](crate::limit::in_f64). Such a store should refuse other rules when they are read.
     ///
     /// # Errors
-    /// Lists the limits that are by hour or outside of the domain, with their places.
+    /// Lists the limits that are outside of the domain, with their places.
     pub fn exact_in_f64(&self) -> Result<(), RulesError> {
         self.refuse(Limit::not_in_f64)
     }

@@ -152,8 +152,8 @@ fn what_is_no_redis_says_so() {
         (["gcra 2/1m", "--store", "redis-cluster://"], "as in redis-cluster://127.0.0.1:7000,"),
         (["gcra 2/1m", "--store", nobody.as_str()], "at 0 s: the store can't be reached"),
         (
-            ["adaptive x3 decay 1m increase 7d floor 10 by hour", "--store", nobody.as_str()],
-            "not among the limiters that Redis has",
+            ["gcra 10/1s burst 3000000000", "--store", nobody.as_str()],
+            "not exact where only f64 exists",
         ),
     ] {
         let output = simulate(&arguments, input);

@@ -1,18 +1,7 @@
 -- The adaptive limiter: Exim's rate over `p` seconds, compared with `factor` times its smoothed
 -- average over `q` seconds, or with `least` if that is more. `mode` is as in exim.lua.
--- Source: crates/ratescope/src/estimate/smoothed.rs and limit/adaptive.rs.
+-- Source: crates/ratescope/src/limit/adaptive.rs.
 local ADAPTIVE = string.rep('\0', 24)
-
--- The smoothed rate `elapsed` seconds after it was `smoothed` and the rate was `rate`; `q` is at least 2 `p`.
-local function after(smoothed, rate, elapsed, p, q)
-  if not (elapsed > 0) then return smoothed end
-  local in_decays, in_increases = elapsed / p, elapsed / q
-  local faded, faded_mean = decay(in_decays)
-  local forgotten, forgotten_mean = decay(in_increases)
-  local apart = forgotten - faded
-  if in_decays < 1 then apart = in_decays * faded_mean - in_increases * forgotten_mean end
-  return smoothed * forgotten + rate * (p / (q - p) * apart)
-end
 
 --- numbers: factor p q least mode
 local rate, smoothed, at
@@ -20,7 +9,7 @@ rate, smoothed, at, i = unpack('<ddi8', s, i)
 local gap = (now - at) / 1000000
 -- The average follows the rate as of the last event, but at most up to the limit at that time.
 local lesson = math.min(rate, math.max(least, factor * smoothed))
-local habit = after(smoothed, lesson, gap, p, q)
+local habit = smoothed_after(smoothed, lesson, gap, p, q)
 local limit = math.max(least, factor * habit)
 local gap_at_once = 1e-9 / p
 if not (gap_at_once > 1e-15) then gap_at_once = 1e-15 end

@@ -375,11 +375,11 @@ impl Algorithm for Adaptive {
         Habit::read(bytes)
     }
 
-    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+    fn in_f64(&self) -> Result<InF64, BadNumber> {
         let decay = self.smoothed.decay.as_secs_f64();
         let increase = self.smoothed.increase.as_secs_f64();
         let numbers = [self.factor, decay, increase, self.floor, self.mode.number()];
-        Ok(Some(InF64::new(Lua { name: "adaptive", counts: false }, numbers)))
+        Ok(InF64::new(Lua { name: "adaptive", counts: false }, numbers))
     }
 }
 

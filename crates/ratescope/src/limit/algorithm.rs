@@ -62,7 +62,7 @@ pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
 
     /// See [`AnyLimiter::in_f64`]; an error when a number is outside of the domain. Limiters that compute in f64 return
     /// no error.
-    fn in_f64(&self) -> Result<Option<InF64>, BadNumber>;
+    fn in_f64(&self) -> Result<InF64, BadNumber>;
 }
 
 /// The items of [`Algorithm`] for a state that is kept field by field. `$kind` and `$spans` are its shape.

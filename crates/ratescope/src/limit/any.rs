@@ -246,12 +246,12 @@ impl AnyLimiter {
         each!(self, |l| l.shape())
     }
 
-    /// The limiter as f64 alone can compute it, with the same decisions; `None` for an adaptive limiter by hour.
+    /// The limiter as f64 alone can compute it, with the same decisions.
     ///
     /// # Errors
     /// When a number is outside of the domain of [`in_f64`](super::in_f64).
     #[doc(hidden)]
-    pub fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+    pub fn in_f64(&self) -> Result<InF64, BadNumber> {
         each!(self, |l| l.in_f64())
     }
 

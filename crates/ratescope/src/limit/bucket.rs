@@ -372,18 +372,14 @@ impl Bucket {
     }
 
     /// The rule in f64. `what` names the size in an error; `is_queue` says that events wait.
-    pub(super) fn in_f64(
-        &self,
-        what: &'static str,
-        is_queue: bool,
-    ) -> Result<Option<InF64>, BadNumber> {
+    pub(super) fn in_f64(&self, what: &'static str, is_queue: bool) -> Result<InF64, BadNumber> {
         let size = (self.full / u128::from(self.per_millionth)) as u64;
         in_f64::check_amount(what, size)?;
         in_f64::check_rate(self.per_micro, self.per_millionth)?;
         let a = self.per_micro as f64;
         let b = self.per_millionth as f64;
         let is_queue = if is_queue { 1.0 } else { 0.0 };
-        Ok(Some(InF64::new(Lua { name: "bucket", counts: true }, [a, b, size as f64, is_queue])))
+        Ok(InF64::new(Lua { name: "bucket", counts: true }, [a, b, size as f64, is_queue]))
     }
 
     /// The whole bucket at once, and what drains from then until the end of the window. A window of n

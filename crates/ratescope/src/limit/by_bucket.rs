@@ -174,7 +174,7 @@ macro_rules! limit_by_bucket {
                 self.0.cut(state);
             }
 
-            fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+            fn in_f64(&self) -> Result<InF64, BadNumber> {
                 self.0.in_f64(concat!("the ", stringify!($size)), $waits)
             }
         }

@@ -80,6 +80,7 @@ use super::adaptive::{Adaptive, Habit, later};
 use super::exim::Mode;
 use super::retry::wait_until;
 use super::{Limiter, is_cost};
+use crate::estimate::decay::left;
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
@@ -183,7 +184,7 @@ impl ByHour {
             habits.current.rate = 0.0;
             let (days, after) = self.day.whole(faded, now);
             let increases = days * self.day.hour().as_secs_f64() / self.increase_in_hour();
-            habits.fade(libm::exp(-increases));
+            habits.fade(left(increases));
             habits.current.at = after;
             self.pass(&mut habits, now);
         }
@@ -201,7 +202,8 @@ impl ByHour {
 
     /// The end of the hour that contains the instant a day after the last event.
     fn faded(&self, state: &Habits) -> Time {
-        self.day.around(state.current.at.after(self.day.length())).end
+        let day = Span::from_micros(HOURS as u64 * self.day.hour.unsigned_abs());
+        self.day.around(state.current.at.after(day)).end
     }
 
     /// Moves the habits forward to `until`, hour by hour.

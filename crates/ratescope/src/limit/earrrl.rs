@@ -232,9 +232,9 @@ impl Algorithm for Earrrl {
 
     kept! { "earrrl" ["half-life"] Impulse { size: rate "the impulse", at: time "the time", } }
 
-    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+    fn in_f64(&self) -> Result<InF64, BadNumber> {
         let numbers = [self.lambda, self.limit.per().as_secs_f64(), self.limit.count()];
-        Ok(Some(InF64::new(Lua { name: "earrrl", counts: false }, numbers)))
+        Ok(InF64::new(Lua { name: "earrrl", counts: false }, numbers))
     }
 }
 

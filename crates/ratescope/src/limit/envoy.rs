@@ -287,8 +287,8 @@ impl Algorithm for Envoy {
         State { day: time "the day", empty: instant "when the bucket was empty", }
     }
 
-    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
-        Ok(Some(InF64::new(Lua { name: "envoy", counts: true }, [self.rate, self.size()])))
+    fn in_f64(&self) -> Result<InF64, BadNumber> {
+        Ok(InF64::new(Lua { name: "envoy", counts: true }, [self.rate, self.size()]))
     }
 }
 

@@ -338,14 +338,14 @@ impl Algorithm for Exim {
 
     kept! { "exim" ["period"] Measured { rate: rate "the rate", at: time "the time", } }
 
-    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+    fn in_f64(&self) -> Result<InF64, BadNumber> {
         let numbers = [
             self.limit.per().as_secs_f64(),
             self.limit.count(),
             self.mode.number(),
             self.estimator().least_gap(),
         ];
-        Ok(Some(InF64::new(Lua { name: "exim", counts: false }, numbers)))
+        Ok(InF64::new(Lua { name: "exim", counts: false }, numbers))
     }
 }
 

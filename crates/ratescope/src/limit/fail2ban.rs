@@ -259,12 +259,12 @@ impl Algorithm for Fail2ban {
         State { began: time "the beginning", last: time "the time", count: count "the count", }
     }
 
-    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+    fn in_f64(&self) -> Result<InF64, BadNumber> {
         in_f64::check_period(in_f64::PERIOD, self.limit.per().micros_up())?;
         in_f64::check_period("the ban in seconds", self.ban.micros_up())?;
         let numbers =
             [self.most.into(), self.limit.per().as_secs_f64() * 1e6, self.ban.as_secs_f64() * 1e6];
-        Ok(Some(InF64::new(Lua { name: "fail2ban", counts: true }, numbers)))
+        Ok(InF64::new(Lua { name: "fail2ban", counts: true }, numbers))
     }
 }
 

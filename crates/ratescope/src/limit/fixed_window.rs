@@ -345,9 +345,9 @@ impl Algorithm for FixedWindow {
         Shape::new(Self::KIND, [Span::from_micros(self.period.unsigned_abs())])
     }
 
-    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+    fn in_f64(&self) -> Result<InF64, BadNumber> {
         in_f64::check_window(self.most, self.period)?;
-        Ok(Some(InF64::new(
+        Ok(InF64::new(
             Lua { name: "window", counts: true },
             [
                 self.most as f64,
@@ -355,7 +355,7 @@ impl Algorithm for FixedWindow {
                 self.offset as f64,
                 f64::from(u8::from(self.attempts)),
             ],
-        )))
+        ))
     }
 }
 

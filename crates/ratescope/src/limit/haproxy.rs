@@ -313,13 +313,13 @@ impl Algorithm for Haproxy {
         }
     }
 
-    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+    fn in_f64(&self) -> Result<InF64, BadNumber> {
         // A count times milliseconds beyond 2^53 is over the limit.
         let what = "the product of a rate's count and milliseconds";
         in_f64::check_product(what, self.most.into(), self.period.unsigned_abs())?;
         let allowed = if self.counts == Counts::Allowed { 1.0 } else { 0.0 };
         let numbers = [self.most.into(), self.period as f64, allowed];
-        Ok(Some(InF64::new(Lua { name: "haproxy", counts: true }, numbers)))
+        Ok(InF64::new(Lua { name: "haproxy", counts: true }, numbers))
     }
 }
 

@@ -240,11 +240,11 @@ impl Window {
         Blocks { blocks, total: sum(kept) }
     }
 
-    pub(super) fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+    pub(super) fn in_f64(&self) -> Result<InF64, BadNumber> {
         in_f64::check_window(self.most, self.blocks.saturating_mul(self.width))?;
         let numbers =
             [self.most as f64, self.width as f64, self.blocks as f64, self.capacity as f64];
-        Ok(Some(InF64::new(Lua { name: "blocks", counts: true }, numbers)))
+        Ok(InF64::new(Lua { name: "blocks", counts: true }, numbers))
     }
 }
 
@@ -385,7 +385,7 @@ macro_rules! by_window {
             Ok(self.window.fit(&Blocks::read(self.window.width, bytes)?))
         }
 
-        fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+        fn in_f64(&self) -> Result<InF64, BadNumber> {
             self.window.in_f64()
         }
     };

@@ -70,7 +70,7 @@ pub struct InF64 {
     /// The numbers of the algorithm in the order of its Lua file; unused ones are 0. Limiters that count
     /// have amounts in millionths of an event and times in microseconds, those that measure a rate have
     /// seconds, and those of servers have the server's own units: the first lines of the file name them.
-    pub numbers: [f64; 5],
+    pub numbers: [f64; 7],
 }
 
 /// An algorithm in Lua.
@@ -85,7 +85,7 @@ pub struct Lua {
 
 impl InF64 {
     pub(super) fn new<const N: usize>(lua: Lua, given: [f64; N]) -> Self {
-        let mut numbers = [0.0; 5];
+        let mut numbers = [0.0; 7];
         for (to, number) in numbers.iter_mut().zip(given) {
             *to = number;
         }

@@ -348,7 +348,7 @@ impl Algorithm for Nginx {
         read(bytes)
     }
 
-    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+    fn in_f64(&self) -> Result<InF64, BadNumber> {
         // A drained amount beyond 2^53 is rounded, but it is then more than the bucket holds.
         in_f64::check_amount("the burst", self.burst.saturating_mul(1_000_000))?;
         let delay = match self.delay {
@@ -356,7 +356,7 @@ impl Algorithm for Nginx {
             Delay::Never => -1.0,
         };
         let numbers = [self.thousandths as f64, self.most() as f64, delay];
-        Ok(Some(InF64::new(Lua { name: "nginx", counts: true }, numbers)))
+        Ok(InF64::new(Lua { name: "nginx", counts: true }, numbers))
     }
 }
 

@@ -313,12 +313,12 @@ impl Algorithm for SlidingCounter {
         }
     }
 
-    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
+    fn in_f64(&self) -> Result<InF64, BadNumber> {
         in_f64::check_window(self.most, self.period)?;
-        Ok(Some(InF64::new(
+        Ok(InF64::new(
             Lua { name: "counter", counts: true },
             [self.most as f64, self.period as f64],
-        )))
+        ))
     }
 }
 

@@ -110,7 +110,7 @@ fn the_memory_of_many_keys() {
     for part in [
         "web:user: gcra 10/1s burst 10\n    in memory up to 84 bytes a key, 84.0 MB in all, on Redis about ",
         "web:user#2: sliding-log 500/1m\n    in memory up to 8,",
-        "Redis can't compute it",
+        "web:user#3: adaptive x3 decay 1m increase 1w floor 10 by hour leaky\n    in memory up to ",
     ] {
         assert!(memory.contains(part), "{part} in {memory}");
     }

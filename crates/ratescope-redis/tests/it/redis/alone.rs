@@ -65,7 +65,7 @@ async fn assert_alike(server: &Server, text: &str, keys: &[&str], events: &[(Tim
 async fn a_script_alone_decides_as_the_store() {
     let Some(server) = Server::start(&[]) else { return };
     let mut runner = TestRunner::deterministic();
-    for (number, kind) in KINDS.iter().enumerate().filter(|(_, kind)| !kind.contains("by hour")) {
+    for (number, kind) in KINDS.iter().enumerate() {
         let drawn = || {
             let case =
                 random::cases(&KINDS[number..=number]).new_tree(&mut runner).unwrap().current();

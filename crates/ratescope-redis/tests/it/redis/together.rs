@@ -17,17 +17,13 @@ use tokio::runtime::Runtime;
 
 const PER: [&str; 4] = ["user", "ip", "user+ip", "all"];
 
-/// All kinds but the limiters by hour, which Redis does not have.
-fn kinds() -> impl Strategy<Value = usize> {
-    (0..KINDS.len()).prop_filter("by hour", |kind| !KINDS[*kind].contains("by hour"))
-}
-
 /// Times and costs.
 type Events = Vec<(Time, f64)>;
 
 /// Two to four limits of any kind for any key, and the events of the first.
 fn drawn(runner: &mut TestRunner) -> Option<(Vec<String>, Events)> {
-    let limit = (kinds().prop_flat_map(|kind| random::cases(&KINDS[kind..=kind])), 0..PER.len());
+    let limit =
+        ((0..KINDS.len()).prop_flat_map(|kind| random::cases(&KINDS[kind..=kind])), 0..PER.len());
     let strategy = (prop::collection::vec(limit, 2..5), random::steps(true));
     let (limits, steps) = strategy.new_tree(runner).unwrap().current();
     if limits.iter().any(|(case, _)| case.limiter.in_f64().is_err()) {

@@ -1,10 +1,11 @@
 //! The limiter by hour describes itself.
 
 use super::{ByHour, Habits};
+use crate::estimate::smoothed::Smoothed;
 use crate::limit::adaptive::{Adaptive, FINDS_ITS_LIMIT};
 use crate::limit::algorithm::{Algorithm, NotRelaxed, Relax};
 use crate::limit::any::AnyLimiter;
-use crate::limit::in_f64::InF64;
+use crate::limit::in_f64::{InF64, Lua};
 use crate::limit::kept::{Bytes, Content, KeptError, Kind, Shape};
 use crate::limit::text::{Form, Given, Unreadable};
 use crate::rate::Rate;
@@ -49,8 +50,18 @@ impl Algorithm for ByHour {
         Ok(state)
     }
 
-    fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
-        Ok(None)
+    fn in_f64(&self) -> Result<InF64, BadNumber> {
+        let Smoothed { decay, increase } = self.hourly.smoothing();
+        let numbers = [
+            self.hourly.factor(),
+            decay.as_secs_f64(),
+            increase.as_secs_f64(),
+            self.hourly.floor(),
+            self.hourly.mode().number(),
+            self.day.hour as f64,
+            self.day.ahead as f64,
+        ];
+        Ok(InF64::new(Lua { name: "by_hour", counts: false }, numbers))
     }
 }
 

@@ -20,9 +20,9 @@ pub const DAY: Span = Span::from_hours(24);
 pub struct Day {
     length: Span,
     /// Microseconds in an hour, rounded up: a day is 24 of them.
-    hour: i64,
+    pub(super) hour: i64,
     /// Microseconds by which the clock is ahead.
-    ahead: i64,
+    pub(super) ahead: i64,
 }
 
 /// The hour that contains an instant: its index in the day, and the first instant after it.
