@@ -87,7 +87,7 @@ fn matcher(directive: &Statement) -> Only {
     match directive.word(1) {
         "" if directive.begins_with("handle") => {
             // Only if no other `handle` beside it takes some.
-            Only::Unknown("it is for what no other handle takes".to_owned())
+            Only::Unknown("it is for requests that no other handle takes".to_owned())
         }
         "" | "*" => Only::All,
         path if path.starts_with('/') => path_like(path).into(),

@@ -27,7 +27,7 @@ pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         return Err(Remark {
             line: 0,
             text:
-                "it is of Terraform; what is understood is JSON, as terraform show -json prints it"
+                "it is of Terraform, of which only JSON is understood, as terraform show -json prints it"
                     .to_owned(),
         });
     }
@@ -47,7 +47,7 @@ pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             if rate.get("requests_to_origin").is_some_and(|only| only.word() == "true") {
                 config.remark(
                     rate.at.line,
-                    "it counts what no cache answers; what is tried counts every event of the log",
+                    "it counts only requests that no cache answers; the trial counts every event of the log",
                 );
             }
             if rate.get("counting_expression").is_some_and(|text| !text.word().is_empty()) {
@@ -59,12 +59,12 @@ pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             if node.get("action").is_some_and(|action| action.word().contains("challenge")) {
                 config.remark(
                     rate.at.line,
-                    "who passes its challenge is not refused; what is tried refuses",
+                    "whoever passes its challenge is not refused; the trial refuses",
                 );
             }
             if let Some(time) = rate.get("mitigation_timeout").filter(|time| time.word() != "0") {
                 let remark = format!(
-                    "after its limit Cloudflare refuses everything for {} s; what is tried here refuses only what is above",
+                    "after its limit Cloudflare refuses everything for {} s; the trial refuses only what is above",
                     said(time.word())
                 );
                 config.remark(time.at.line, remark);

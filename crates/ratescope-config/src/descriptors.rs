@@ -68,7 +68,7 @@ pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             let of = of.unwrap_or_else(|| "every request".to_owned());
             config.remark(
                 rule.line(),
-                format!("{of} is unlimited and never refused; what is tried counts it, too"),
+                format!("{of} is unlimited and never refused; the trial counts it, too"),
             );
         }
         if rule.is_shadow() {

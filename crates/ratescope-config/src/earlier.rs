@@ -32,7 +32,12 @@ impl Earlier {
         } else if let Some(some) = scoped(&self.some, "; ") {
             let more =
                 if self.more > 0 { format!("; and {} more", self.more) } else { String::new() };
-            config.remark(line, format!("rules before it keep some away, and what is tried counts those, too: {some}{more}"));
+            config.remark(
+                line,
+                format!(
+                    "rules before it keep some away, and the trial counts those, too: {some}{more}"
+                ),
+            );
         }
         self.all.is_none()
     }

@@ -167,7 +167,7 @@ fn level(
             if let Some(own) = own_filter(node).filter(|own| !any(own, &has_bucket)) {
                 let of = scoped(&around.words, ", ");
                 let of = of.unwrap_or_else(|| "all routes".to_owned());
-                config.remark(own.at.line, format!("{of}: its own filter has no bucket, so nothing is refused there; what is tried counts it, too"));
+                config.remark(own.at.line, format!("{of}: its own filter has no bucket, so nothing is refused there; the trial counts it, too"));
             }
             let is_own_replaced =
                 own_filter(node).is_some() && any_below(node, &|node| own_filter(node).is_some());
@@ -287,7 +287,7 @@ fn filter(node: &Node, around: &Place, actions: &Actions<'_>, config: &mut Confi
     if let Some(shared) = node.get("local_cluster_rate_limit") {
         config.remark(
             shared.at.line,
-            "the proxies of a cluster share the tokens; what is tried is the limit of one alone",
+            "the proxies of a cluster share the tokens; the trial has the limit of one alone",
         );
     }
     if is("local_rate_limit_per_downstream_connection") {
@@ -298,7 +298,7 @@ fn filter(node: &Node, around: &Place, actions: &Actions<'_>, config: &mut Confi
             .is_some_and(|on| on.get("default_value").is_some() || on.get("runtime_key").is_some())
     };
     if node.get("@type").is_some_and(|of| of.word().contains("filters.network.local_ratelimit")) {
-        config.remark(line, "it counts connections; what is tried counts every event of the log");
+        config.remark(line, "it counts connections; the trial counts every event of the log");
     } else if !on("filter_enabled") || !on("filter_enforced") {
         config.remark(
             line,
@@ -311,7 +311,7 @@ fn filter(node: &Node, around: &Place, actions: &Actions<'_>, config: &mut Confi
         {
             config.remark(
                 line,
-                format!("{name} is for {percent} % of the requests; what is tried is for all"),
+                format!("{name} is for {percent} % of the requests; the trial is for all"),
             );
         }
     }
@@ -398,7 +398,7 @@ fn field(key: &str, actions: &Actions<'_>, addresses: &mut Addresses) -> Result<
     match key {
         "remote_address" => return Ok(ip()),
         "masked_remote_address" => {
-            let masks = actions.masks.ok_or("no action here says what masked_remote_address is")?;
+            let masks = actions.masks.ok_or("no action here sets masked_remote_address")?;
             (addresses.ipv4_prefix, addresses.ipv6_prefix) = masks;
             return Ok(ip());
         }
@@ -411,9 +411,8 @@ fn field(key: &str, actions: &Actions<'_>, addresses: &mut Addresses) -> Result<
             said(key)
         ));
     }
-    let name = names
-        .first()
-        .ok_or_else(|| format!("no action here says what the key {:?} is", said(key)))?;
+    let name =
+        names.first().ok_or_else(|| format!("no action here sets the key {:?}", said(key)))?;
     Ok(match **name {
         ":authority" => "host".to_owned(),
         ":path" => "path".to_owned(),

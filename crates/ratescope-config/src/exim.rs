@@ -149,7 +149,7 @@ pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         } else if name == ".endif" {
             conditional = conditional.saturating_sub(1);
         } else if rest.strip_prefix('!').is_some_and(|rest| value(rest).is_some()) {
-            config.remark(line, "it asks for what is below its limit, which is not understood");
+            config.remark(line, "it asks for events below its limit, which is not understood");
         } else if let Some(value) = value(rest) {
             let before = statement.conditions.len();
             statement.limits.push(Ratelimit { line, value: value.to_owned(), before });
@@ -185,8 +185,8 @@ impl Statement {
         for Ratelimit { line, value, before } in &self.limits {
             let line = *line;
             match self.verb.as_str() {
-                "accept" => config.remark(line, "accept lets pass what is above its limit"),
-                "require" => config.remark(line, "require refuses what is below its limit"),
+                "accept" => config.remark(line, "accept lets events above its limit pass"),
+                "require" => config.remark(line, "require refuses events below its limit"),
                 verb if is_zero(value) => config.remark(
                     line,
                     match verb {
@@ -201,13 +201,13 @@ impl Statement {
                     let found = limit_of(line, value, before, config);
                     earlier.add_limit(line, found, config);
                     if verb == "warn" {
-                        config.remark(line, "warn refuses nothing; what is tried here refuses");
+                        config.remark(line, "warn refuses nothing; the trial refuses");
                     }
                     if let Some(after) = scoped(after, ", ") {
                         config.remark(
                             line,
                             format!(
-                                "after it comes {}: it counts all, and refuses only those; what is tried refuses all",
+                                "after it comes {}, so it counts all events and refuses only those; the trial refuses all",
                                 said(&after)
                             ),
                         );
@@ -216,7 +216,7 @@ impl Statement {
                         config.remark(
                             line,
                             format!(
-                                "the {verb} of line {} has several limits and refuses what is above all of them; what is tried refuses by each",
+                                "the {verb} of line {} has several limits and refuses events that are above all of them; the trial refuses by each",
                                 self.line
                             ),
                         );
@@ -272,22 +272,22 @@ fn limit_of(
             }
             "per_mail" | "per_cmd" => {}
             "per_conn" => config
-                .remark(line, "it counts connections; what is tried counts every event of the log"),
+                .remark(line, "it counts connections; the trial counts every event of the log"),
             "per_rcpt" => {
                 config.remark(line, "it counts recipients: --cost recipients counts them in a log")
             }
             "per_byte" => config.remark(line, "it counts bytes: --cost bytes counts them in a log"),
             "per_addr" => config.remark(
                 line,
-                "it counts different recipients; what is tried counts every event of the log",
+                "it counts different recipients; the trial counts every event of the log",
             ),
             option if option.starts_with("unique=") => config.remark(
                 line,
-                "it counts each value of unique= once; what is tried counts every event of the log",
+                "it counts each value of unique= once; the trial counts every event of the log",
             ),
             option if option.starts_with("count=") => config.remark(
                 line,
-                "each event counts as many as count= says; what is tried counts each as one",
+                "each event counts as many as count= says; the trial counts each as one",
             ),
             option if option.starts_with("per_") => {
                 return Err(format!("{} is not understood", said(part)));

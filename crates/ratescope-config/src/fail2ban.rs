@@ -194,11 +194,11 @@ pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         if let Some((_, line)) = value("ignorecommand").filter(|(command, _)| !command.is_empty()) {
             config.remark(
                 line,
-                "whom ignorecommand leaves alone is not known; what is tried bans them, too",
+                "whom ignorecommand leaves alone is not known; the trial bans them, too",
             );
         }
         if is_on("bantime.increment") {
-            config.remark(jail.line, "bantime.increment makes each ban of a sender longer; what is tried bans for as long each time");
+            config.remark(jail.line, "bantime.increment makes each ban of a sender longer; the trial bans for as long each time");
         }
         match limit_of(jail, &value) {
             Ok(limit) => {
@@ -218,7 +218,7 @@ pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             Err(remark) => config.remarks.push(remark),
         }
         if let Some((_, line)) = value("bantime").filter(|(ban, _)| *ban == "-1") {
-            config.remark(line, "it bans for ever; what is tried bans for 5,000 weeks");
+            config.remark(line, "it bans for ever; the trial bans for 5,000 weeks");
         }
         for (key, brought) in KEYS.into_iter().zip(BROUGHT) {
             if value(key).is_none() {

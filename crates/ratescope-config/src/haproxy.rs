@@ -654,8 +654,7 @@ fn comparison<'a>(test: &[&'a str]) -> Option<Result<Compared<'a>, String>> {
             .then(|| Err(format!("it compares {}, which is not understood", said(sample))));
     };
     let [_, by @ ("gt" | "ge"), than] = test else {
-        let problem =
-            format!("{:?} is not understood; what is: {name} gt 20", said(&test.join(" ")));
+        let problem = format!("{:?} is not understood; {name} gt 20 is", said(&test.join(" ")));
         return Some(Err(problem));
     };
     Some(Ok(Compared { rate, counts, counter, table: arguments.next(), by, than }))
@@ -673,9 +672,7 @@ fn found(
     let table = track.after("table").unwrap_or(own);
     if let Some(other) = compared.table.filter(|other| *other != table) {
         let [other, table] = [said(other), said(table)];
-        return Err(format!(
-            "it looks into the table {other:?}, and what is tracked is in {table:?}"
-        ));
+        return Err(format!("it looks into the table {other:?}, but tracks in {table:?}"));
     }
     let place: Vec<String> = index.place(rule).into_iter().chain(backend).collect();
     let mut only = index.only(track.section, track.condition().unwrap_or_default());
@@ -690,7 +687,7 @@ fn found(
         format!("no stick-table of {:?} here stores {}(...)", said(table), compared.rate)
     })?;
     let period = span(period, UNITS, "its period")?;
-    let than = whole(compared.than, "what it compares with")?;
+    let than = whole(compared.than, "its threshold")?;
     let counts_allowed =
         compared.rate == "gpc0_rate" && counts_passed(index, rule, compared.counter)?;
     // The count of allowed requests is compared before the request is counted, that of all requests after it.
@@ -704,7 +701,7 @@ fn found(
     if !compared.counts.is_empty() {
         config.remark(
             rule.number,
-            format!("it counts {}; what is tried counts every event of the log", compared.counts),
+            format!("it counts {}; the trial counts every event of the log", compared.counts),
         );
     }
     if let Some(expire) = stored.after("expire") {
@@ -712,7 +709,12 @@ fn found(
         if expire
             < Span::try_from_secs_f64(period.as_secs_f64() * 2.0).map_err(|e| e.to_string())?
         {
-            config.remark(stored.number, format!("an entry expires after {expire}, sooner than two periods; what is tried keeps it"));
+            config.remark(
+                stored.number,
+                format!(
+                    "an entry expires after {expire}, sooner than two periods; the trial keeps it"
+                ),
+            );
         }
     }
     let place = track.words.iter().position(|word| word == track.action()).unwrap_or(1);
@@ -729,7 +731,7 @@ fn found(
     if found.is_by_address() && stored.after("type") == Some("ip") {
         config.remark(
             stored.number,
-            "a table of type ip has no IPv6 addresses; what is tried counts them, too",
+            "a table of type ip has no IPv6 addresses; the trial counts them, too",
         );
     }
     Ok(found)

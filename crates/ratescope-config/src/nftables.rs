@@ -96,7 +96,10 @@ pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         config.add(found.line, Ok(found));
     }
     if !config.found.is_empty() {
-        config.remark(0, "nftables counts new connections or packets; what is tried counts every event of the log");
+        config.remark(
+            0,
+            "nftables counts new connections or packets; the trial counts every event of the log",
+        );
     }
     Ok(())
 }
@@ -286,17 +289,17 @@ impl<'a> Limited<'a> {
         Ok(Limited { is_over, limit, verdict: words.find(|word| VERDICTS.contains(word)) })
     }
 
-    /// How what is tried differs from its verdict.
+    /// How the trial differs from its verdict.
     fn differs(&self) -> Result<Option<String>, String> {
         match (self.is_over, self.verdict) {
             (_, None) => Err("the rule has no verdict, so it refuses nothing".to_owned()),
             (true, Some("drop" | "reject")) => Ok(None),
             (true, Some(other)) => {
-                Ok(Some(format!("what is over its limit meets {other}; what is tried refuses it")))
+                Ok(Some(format!("events over its limit meet {other}; the trial refuses them")))
             }
-            (false, Some("drop" | "reject")) => Err("it refuses what is below its limit".to_owned()),
+            (false, Some("drop" | "reject")) => Err("it refuses events below its limit".to_owned()),
             (false, Some(_)) => Ok(Some(
-                "the rule accepts what is below its limit, and the next rules decide about the rest; what is tried \
+                "the rule accepts events below its limit, and the next rules decide about the rest; the trial \
                  refuses it"
                     .to_owned(),
             )),

@@ -70,7 +70,7 @@ pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             config.remark(
                 statement.line,
                 format!(
-                    "{name} is not understood; it may let some pass, whom what is tried counts, too"
+                    "{name} is not understood; it may let some pass, whom the trial counts, too"
                 ),
             );
         }
@@ -510,14 +510,14 @@ impl<'a> Defined<'a> {
         if key.may_be_empty {
             config.remark(
                 statement.line,
-                "nginx counts no request without this key; what is tried counts those as of one client",
+                "nginx counts no request without this key; the trial counts them as those of one client",
             );
         }
         if let Some(action) = argument(statement, "forbid_action=") {
             let action = said(action);
             config.remark(
                 statement.line,
-                format!("it leads to {action} what is above; what is tried refuses it"),
+                format!("requests above the limit go to {action}; the trial refuses them"),
             );
         }
         let scope = scoped(scope.into_iter().chain(key.only.as_deref()), ", ");

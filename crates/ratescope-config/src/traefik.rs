@@ -317,7 +317,7 @@ fn middleware(
         if key == "excludedips" {
             config.remark(
                 setting.line,
-                "excludedIPs choose the address of X-Forwarded-For; what is tried counts the client of the log",
+                "excludedIPs choose the address of X-Forwarded-For; the trial counts the client of the log",
             );
             continue;
         }
@@ -365,7 +365,7 @@ fn middleware(
                 config.remark(
                     line,
                     format!(
-                        "a depth of {depth} is that address of X-Forwarded-For from the right; what is tried counts the client of the log"
+                        "a depth of {depth} is that address of X-Forwarded-For from the right; the trial counts the client of the log"
                     ),
                 );
             }

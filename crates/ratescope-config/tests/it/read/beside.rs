@@ -31,7 +31,7 @@ fn tengine() {
             "16 | one | nginx 15/1s burst 3 per ip | location /other except requests whose $white_ip is 1",
             "line 3: it counts by $binary_remote_addr $uri: a key of several words, as Tengine has it, is not understood",
             "line 4: it counts by $request_uri, no field",
-            "line 16: it leads to @test what is above; what is tried refuses it",
+            "line 16: requests above the limit go to @test; the trial refuses them",
         ]
     );
     let zone = |whitelist: &str| {
@@ -43,7 +43,7 @@ fn tengine() {
     );
     assert_eq!(
         lines(&zone("limit_req_geo_skip on"))[1],
-        "line 3: limit_req_geo_skip is not understood; it may let some pass, whom what is tried counts, too"
+        "line 3: limit_req_geo_skip is not understood; it may let some pass, whom the trial counts, too"
     );
 }
 
@@ -124,7 +124,7 @@ fn options_that_narrow_a_limit_are_said() {
         lines(envoy),
         [
             "4 | a | envoy 1/1s burst 5 per all | -",
-            "line 5: the proxies of a cluster share the tokens; what is tried is the limit of one alone",
+            "line 5: the proxies of a cluster share the tokens; the trial has the limit of one alone",
         ]
     );
 }

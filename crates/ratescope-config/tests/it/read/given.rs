@@ -91,7 +91,7 @@ backend app
             "13 | keys | haproxy 100/1m allowed per x-api-key | frontend www if { path_beg /api } { method POST }",
             "24 | ssh | haproxy 9/3s per ip | listen ssh",
             "line 8: no IPv6",
-            "line 19: an entry expires after 1m, sooner than two periods; what is tried keeps it",
+            "line 19: an entry expires after 1m, sooner than two periods; the trial keeps it",
             "line 15: it compares sc_http_err_rate(0), which is not understood",
             "line 24: connections",
             "line 22: no IPv6",
@@ -371,7 +371,7 @@ fn cloudflare() {
         lines(text),
         [
             "5 | login | sliding-counter 100/1m per ip+x-api-key | http.request.uri.path eq \"/login\"",
-            "line 9: after its limit Cloudflare refuses everything for 600 s; what is tried here refuses only what is above",
+            "line 9: after its limit Cloudflare refuses everything for 600 s; the trial refuses only what is above",
         ]
     );
 }
@@ -406,11 +406,11 @@ acl_check_data:
             "line 8: it counts recipients: --cost recipients counts them in a log",
             "line 8: after line 5, accept hosts = :",
             "line 9: after line 5, accept hosts = :",
-            "line 9: warn refuses nothing; what is tried here refuses",
+            "line 9: warn refuses nothing; the trial refuses",
             "line 12: it only reads a rate that is measured elsewhere, and refuses nothing alone",
             "line 12: after line 5, accept hosts = :",
             "line 13: its limit is \"MAX\", which is no number",
-            "line 14: it counts different recipients; what is tried counts every event of the log",
+            "line 14: it counts different recipients; the trial counts every event of the log",
             "line 14: after line 5, accept hosts = :",
         ]
     );
@@ -449,7 +449,7 @@ bantime = -1
             "line 12: maxretry is not given, and 5 in the jail.conf of fail2ban",
             "line 12: the jail has no maxretry, findtime; if the jail.conf of fail2ban has it for nginx-limit-req, that is in force",
             "line 16: the jail postfix is not enabled here",
-            "line 21: it bans for ever; what is tried bans for 5,000 weeks",
+            "line 21: it bans for ever; the trial bans for 5,000 weeks",
             "line 19: maxretry is not given, and 5 in the jail.conf of fail2ban",
             "line 19: the jail has no maxretry, findtime; if the jail.conf of fail2ban has it for recidive, that is in force",
         ]
@@ -475,7 +475,7 @@ fn what_refuses_otherwise_is_said() {
     let accept = "accept ratelimit = 5 / 1h / strict\ndeny !ratelimit = 5 / 1h / strict";
     assert_eq!(
         error(accept),
-        "line 1: accept lets pass what is above its limit; line 2: it asks for what is below its limit, which is not understood"
+        "line 1: accept lets events above its limit pass; line 2: it asks for events below its limit, which is not understood"
     );
     let shadow = "
 filter_enabled: {default_value: {numerator: 100}}
@@ -486,7 +486,7 @@ token_bucket: {max_tokens: 5, tokens_per_fill: 5, fill_interval: 60s}
         lines(shadow),
         [
             "4 |  | envoy 5/1m burst 5 per all | -",
-            "line 4: filter_enforced is for 0 % of the requests; what is tried is for all",
+            "line 4: filter_enforced is for 0 % of the requests; the trial is for all",
         ]
     );
     let logs = r#"{"action": "log", "ratelimit": {"characteristics": ["ip.src"], "period": 10, "requests_per_period": 5}}"#;
@@ -496,7 +496,7 @@ token_bucket: {max_tokens: 5, tokens_per_fill: 5, fill_interval: 60s}
         lines(users),
         [
             "2 | a | nginx 1/1m per user | -",
-            "line 2: nginx counts no request without this key; what is tried counts those as of one client",
+            "line 2: nginx counts no request without this key; the trial counts them as those of one client",
         ]
     );
 }

@@ -16,19 +16,19 @@ fn read(text: &str) -> Config {
 
 /// What many configurations are told, and what stands for it in these tests.
 const SAID: [(&str, &str); 8] = [
-    ("rules before it keep some away, and what is tried counts those, too: ", "after "),
+    ("rules before it keep some away, and the trial counts those, too: ", "after "),
     ("nothing comes to it, as line", "never, as line"),
     (
-        "nftables counts new connections or packets; what is tried counts every event of the log",
+        "nftables counts new connections or packets; the trial counts every event of the log",
         "packets",
     ),
-    ("it counts connections; what is tried counts every event of the log", "connections"),
+    ("it counts connections; the trial counts every event of the log", "connections"),
     (
-        "the rule accepts what is below its limit, and the next rules decide about the rest; what is tried refuses it",
+        "the rule accepts events below its limit, and the next rules decide about the rest; the trial refuses it",
         "accepts",
     ),
-    ("a table of type ip has no IPv6 addresses; what is tried counts them, too", "no IPv6"),
-    ("is unlimited and never refused; what is tried counts it, too", "unlimited"),
+    ("a table of type ip has no IPv6 addresses; the trial counts them, too", "no IPv6"),
+    ("is unlimited and never refused; the trial counts it, too", "unlimited"),
     (", which is no field of a log", ", no field"),
 ];
 

@@ -83,7 +83,7 @@ fn haproxy() {
         ),
         (
             of(table, "http-request deny if { sc_http_req_rate(0) gt abc }"),
-            "what it compares with is \"abc\"",
+            "its threshold is \"abc\"",
         ),
     ] {
         let text = format!("frontend f\n {text}\n");

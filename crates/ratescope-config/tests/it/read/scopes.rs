@@ -110,7 +110,7 @@ fn rules_of_haproxy_that_track_under_conditions() {
     }
     assert_eq!(
         error(&text(one, "sc_http_req_rate(0,other)")),
-        "line 4: it looks into the table \"other\", and what is tracked is in \"web\""
+        "line 4: it looks into the table \"other\", but tracks in \"web\""
     );
     // A connection is tracked before requests are decided, wherever the rule stands.
     let late = "frontend web\n http-request deny if { sc0_http_req_rate gt 20 }\n \
@@ -282,7 +282,7 @@ fn a_route_of_envoy_replaces_its_host() {
         [
             "3 | s2 | envoy 2/1s burst 2 per all | host a.example, requests whose route has no bucket of its own",
             "9 | s4 | envoy 4/1s burst 4 per all | host b.example",
-            "line 7: host a.example, route prefix /free: its own filter has no bucket, so nothing is refused there; what is tried counts it, too",
+            "line 7: host a.example, route prefix /free: its own filter has no bucket, so nothing is refused there; the trial counts it, too",
         ]
     );
 }
@@ -342,7 +342,7 @@ acl_check_data:
   deny   ratelimit = 4 / 1m
 ";
     let before = "after line 3, accept hosts = :; line 5, accept authenticated = *; line 6, require verify = recipient";
-    let several = "the deny of line 9 has several limits and refuses what is above all of them; what is tried \
+    let several = "the deny of line 9 has several limits and refuses events that are above all of them; the trial \
                    refuses by each";
     assert_eq!(
         lines(exim),
@@ -352,7 +352,7 @@ acl_check_data:
             "10 |  | exim 99/1h strict per ip | -".to_owned(),
             "17 |  | exim 4/1m leaky per ip | -".to_owned(),
             format!("line 7: {before}"),
-            "line 7: after it comes hosts = !+relay: it counts all, and refuses only those; what is tried refuses all"
+            "line 7: after it comes hosts = !+relay, so it counts all events and refuses only those; the trial refuses all"
                 .to_owned(),
             format!("line 9: {before}"),
             format!("line 9: {several}"),
@@ -439,7 +439,7 @@ fn terraform_is_said() {
                 characteristics = [\"ip.src\"]\n      period = 60\n      requests_per_period = 100\n}}}\n";
     assert_eq!(
         error(text),
-        "it is of Terraform; what is understood is JSON, as terraform show -json prints it"
+        "it is of Terraform, of which only JSON is understood, as terraform show -json prints it"
     );
     let json = r#"{"rules": [{"ratelimit": [{"characteristics": ["ip.src"], "period": 60, "requests_per_period": 9}]}]}"#;
     assert_eq!(lines(json), ["1 |  | sliding-counter 9/1m per ip | -"]);
@@ -478,8 +478,8 @@ fn what_is_left_out_is_said() {
         lines(cloudflare),
         [
             "1 |  | sliding-counter 5/10s per ip | -",
-            "line 1: it counts what no cache answers; what is tried counts every event of the log",
-            "line 1: who passes its challenge is not refused; what is tried refuses",
+            "line 1: it counts only requests that no cache answers; the trial counts every event of the log",
+            "line 1: whoever passes its challenge is not refused; the trial refuses",
         ]
     );
     let envoy = "\"@type\": type.googleapis.com/envoy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit\n\
