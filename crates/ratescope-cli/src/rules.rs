@@ -33,7 +33,7 @@ impl FormArgs {
 }
 
 fn form(text: &str) -> Result<(String, Form), String> {
-    let (name, form) = pair(text, "write a field and what it is as NAME=FORM")?;
+    let (name, form) = pair(text, "write a field and its form as NAME=FORM")?;
     Ok((name, form.parse().map_err(|error: ParseError| error.to_string())?))
 }
 

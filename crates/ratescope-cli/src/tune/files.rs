@@ -197,7 +197,7 @@ fn tried(summary: &Summary, limit: &Asked) -> Result<Tried, Failure> {
     let Asked { text, is_in_force, only, .. } = limit;
     let is_in_force = *is_in_force;
     if *only != Only::All {
-        let problem = "what is kept of the log does not say which of its events it is for";
+        let problem = "a summary of a log does not say which of its events it is for";
         let problem = Some(problem.to_owned());
         return Ok(Tried { text: text.to_owned(), problem, ..Tried::default() });
     }
@@ -224,6 +224,6 @@ fn tried(summary: &Summary, limit: &Asked) -> Result<Tried, Failure> {
 }
 
 fn too_many(summary: &Summary, text: &str) -> Failure {
-    format!("{text}: only one limit per {} can be tried on what is kept of a log", summary.per)
+    format!("{text}: only one limit per {} can be tried on the summary of a log", summary.per)
         .into()
 }

@@ -176,7 +176,7 @@ pub(super) fn read<S: Named>(
     raw: &str,
     mut settings: S,
 ) -> Result<Vec<(Time, Command)>, ParseError> {
-    const HELP: &str = "write a time, a colon and what is done, such as 1:events*10 or 5:limit=20";
+    const HELP: &str = "write a time, a colon and a command, such as 1:events*10 or 5:limit=20";
     let mut commands = Vec::new();
     for (offset, part) in parts(raw, ',') {
         if commands.len() == MEMORY {

@@ -252,7 +252,7 @@ impl Timebase {
         warming: Option<[Time; 2]>,
         why: bool,
     ) {
-        let words = ["warming up: what came before is not known", "warming up"];
+        let words = ["warming up: earlier events are unknown", "warming up"];
         let words = words.map(|words| if why { words } else { "" });
         warming.into_iter().for_each(|stretch| self.band(marks, plot, stretch, &words));
     }

@@ -50,42 +50,45 @@ impl Choices {
         });
         let burst = match limiter {
             AnyLimiter::Nginx(l) if l.burst() > 0 => Some(format!(
-                "nginx's burst={} is what may come beyond the first request, so bursts of {} pass",
+                "nginx's burst={} does not count the first request, so bursts of {} pass",
                 l.burst(),
                 l.burst() + 1
             )),
             _ => None,
         };
         let dry = match server {
-            Target::Nginx => Some("add limit_req_dry_run on: nginx then logs what it would refuse"),
+            Target::Nginx => Some(
+                "add limit_req_dry_run on, and nginx only logs the requests that it would refuse",
+            ),
             Target::Envoy => Some(
-                "give filter_enforced the numerator 0: the counter rate_limited then says what it would \
-                 refuse",
+                "give filter_enforced the numerator 0, and the counter rate_limited says how many requests it \
+                 would refuse",
             ),
             Target::Descriptors => Some(
-                "add shadow_mode: true to each descriptor: the service then counts what it would refuse",
+                "add shadow_mode: true to each descriptor, and the service only counts the requests that it \
+                 would refuse",
             ),
             Target::Cloudflare => Some("let the action be log, if the plan has it"),
             Target::Haproxy => Some(
-                "write set-header x-over-limit 1 in place of deny deny_status 429: the server behind then \
-                 sees what would be refused",
+                "write set-header x-over-limit 1 in place of deny deny_status 429, and the server behind \
+                 sees which requests would be refused",
             ),
             Target::Exim => Some(
-                "write warn in place of deny, and log_message in place of message: Exim then logs what it \
-                 would refuse; with defer in place of deny, and leaky in place of strict, senders come again \
-                 later with what is refused",
+                "write warn in place of deny and log_message in place of message, and Exim only logs the \
+                 mails that it would refuse; with defer in place of deny, and leaky in place of strict, senders \
+                 try refused mails again later",
             ),
-            Target::Nftables => {
-                Some("write counter in place of drop: nftables then counts what it would refuse")
-            }
+            Target::Nftables => Some(
+                "write counter in place of drop, and nftables only counts the packets that it would refuse",
+            ),
             Target::Fail2ban => {
-                Some("add banaction = dummy: fail2ban then writes to its log whom it would ban")
+                Some("add banaction = dummy, and fail2ban only writes to its log whom it would ban")
             }
             _ => None,
         };
         let last = (server == Target::Exim).then(|| {
-            "the log has only accepted mails, and Exim also counts one that a later condition refuses: put \
-             this last"
+            "the log has only accepted mails, and Exim also counts those that a later condition refuses, so \
+             put this last"
                 .to_owned()
         });
         let dry = dry.map(|how| format!("to try it first without refusing anything, {how}"));

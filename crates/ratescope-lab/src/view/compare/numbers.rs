@@ -74,7 +74,7 @@ pub fn promise(lane: &Lane, cost: f64, period: Span) -> String {
     if most.is_finite() {
         format!("at most {} in any {}{each}", short(most), spaced(period))
     } else {
-        "no bound on what passes".to_owned()
+        "no upper bound".to_owned()
     }
 }
 

@@ -114,14 +114,14 @@ fn what_was_read_and_the_server_does_not_count_is_noted() {
     ));
     // How to try it first, where the server has a way.
     for (server, limiter, way) in [
-        ("nginx", "gcra 6/1m burst 5", "add limit_req_dry_run on: nginx then logs"),
-        ("envoy", "gcra 6/1m burst 5", "give filter_enforced the numerator 0:"),
-        ("descriptors", "fixed-window 6/1m", "add shadow_mode: true to each descriptor:"),
+        ("nginx", "gcra 6/1m burst 5", "add limit_req_dry_run on, and nginx only logs"),
+        ("envoy", "gcra 6/1m burst 5", "give filter_enforced the numerator 0, and"),
+        ("descriptors", "fixed-window 6/1m", "add shadow_mode: true to each descriptor, and"),
         ("cloudflare", "sliding-counter 6/1m", "let the action be log"),
         ("haproxy", "haproxy 6/1m", "write set-header x-over-limit 1 in place of deny"),
-        ("exim", "exim 6/1m strict", "write warn in place of deny, and log_message in"),
-        ("nftables", "gcra 6/1h burst 5", "write counter in place of drop:"),
-        ("fail2ban", "fail2ban 5/10m", "add banaction = dummy:"),
+        ("exim", "exim 6/1m strict", "write warn in place of deny and log_message in"),
+        ("nftables", "gcra 6/1h burst 5", "write counter in place of drop, and"),
+        ("fail2ban", "fail2ban 5/10m", "add banaction = dummy, and"),
     ] {
         let said = others(&format!("for={server}"), limiter);
         let way = format!("to try it first without refusing anything, {way}");
