@@ -5,7 +5,7 @@
 //! limit counts each address, unless it names other fields, and a limit that is read loses its key.
 
 use ratescope::policy::{Limit, Policy};
-use ratescope_config::{Target, is_configuration as knows, read};
+use ratescope_config::{Target, read};
 use wasm_bindgen::prelude::*;
 
 /// Two texts for each server: its name for [`write_configuration`], and its name for people.
@@ -28,12 +28,6 @@ pub fn write_configuration(policy: &str, target: &str) -> Result<Vec<String>, Js
     let policy = Policy::new(limits).map_err(js_error)?;
     let written = target.configure(&policy).map_err(js_error)?;
     Ok([target.file().to_owned(), written.text].into_iter().chain(written.warnings).collect())
-}
-
-/// True if a text is the configuration of a known server.
-#[wasm_bindgen]
-pub fn is_configuration(text: &str) -> bool {
-    knows(text)
 }
 
 /// Reads the limits of a configuration. Two texts for each limit: its name in the configuration, with its line, and its

@@ -1,6 +1,7 @@
 //! The page: events of the browser in, pictures and texts out. Only in WebAssembly, and one module for all views, so
-//! that it is loaded once. `./scripts/build` compiles it a second time with `cfg(without_workers)`, for the pages,
-//! without the parts that only Workers use.
+//! that it is loaded once. `wasm-pack build` makes a module with all parts. `./scripts/build` makes three, for the pages,
+//! for the Worker that reads logs and for the one that reads configurations, each without the parts of the others
+//! (`without_pages`, `without_tuner` and `without_configuration`).
 //!
 //! * [`Page`] is a view on a canvas. The script of a page makes one, calls it for everything that happens, and writes
 //!   the texts that it returns. It has what all views share: frames, the pointer, keys, zoom, links.
@@ -20,15 +21,18 @@
 #![cfg(target_arch = "wasm32")]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
-#[cfg(not(without_workers))]
+#[cfg(not(without_configuration))]
 pub mod configuration;
+#[cfg(not(without_pages))]
 pub mod page;
+#[cfg(not(all(without_pages, without_tuner)))]
 mod texts;
-#[cfg(not(without_workers))]
+#[cfg(not(without_tuner))]
 pub mod tuner;
 
+#[cfg(not(without_pages))]
 pub use page::Page;
-#[cfg(not(without_workers))]
+#[cfg(not(without_tuner))]
 pub use tuner::Tuner;
 
 #[cfg(test)]

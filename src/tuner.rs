@@ -60,3 +60,9 @@ impl Tuner {
         self.analysis.as_mut().is_none_or(|analysis| analysis.step(budget as u64))
     }
 }
+
+/// True if a text is the configuration of a known server, given in place of a log.
+#[wasm_bindgen]
+pub fn is_configuration(text: &str) -> bool {
+    ratescope_config::is_configuration(text)
+}

@@ -1,5 +1,5 @@
-// Writes a limiter as the lines of a server, and reads these, for configuration.js. The pages' module is without that
-// part, so this has the whole module.
+// Writes a limiter as the lines of a server, and reads these, for configuration.js, whose name for it is also that of its
+// module.
 import load, { configuration_targets, read_configuration, write_configuration } from "./pkg/ratescope_page.js";
 
 const loaded = load();
