@@ -272,9 +272,16 @@ pub(crate) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
                  rounds what it forgets of it"
             ));
         }
+        let (jail, about) = match &limit.name {
+            Some(jail) => (jail.as_str(), "The filter of the jail says which lines are failures."),
+            None => (
+                "sshd",
+                "The filter of a jail says which lines are failures: write the one of your log in \
+                 place of that of ssh.",
+            ),
+        };
         Ok(format!(
-            "# Lines for /etc/fail2ban/jail.local. The filter says which lines are failures: the jail of ssh \
-             has its own.\n[sshd]\nenabled = true\nmaxretry = {most}\nfindtime = {find}\nbantime = {ban}\n"
+            "# Lines for /etc/fail2ban/jail.local. {about}\n[{jail}]\nenabled = true\nmaxretry = {most}\nfindtime = {find}\nbantime = {ban}\n"
         ))
     })?;
     addresses.warn_of_ipv4(notes);

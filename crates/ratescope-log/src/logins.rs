@@ -26,7 +26,7 @@ use super::filter::Filter;
 use super::forwarded::is_client;
 use super::instant::Instant;
 use super::options::Options;
-use super::record::Values;
+use super::record::{Normal, Record, Values};
 use super::shape::{
     FirstLine, Format, FormatRow, Guess, Line, LogFormat, LogShape, OnEvent, Parser, pass,
 };
@@ -34,6 +34,7 @@ use super::stamp::Stamps;
 use super::wrap::{Envelope, Wrapper, inside};
 use attempts::{Attempts, Connections, LeftOut};
 use ratescope::address::is_address;
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 impl Format {
@@ -52,6 +53,8 @@ pub(super) static ROW: FormatRow = FormatRow {
 struct Messages {
     /// The programs whose other messages about failed logins do not count.
     left_out: LeftOut,
+    /// The programs of the wanted events, the most frequent first.
+    programs: Vec<&'static str>,
 }
 
 impl LogFormat for Messages {
@@ -71,11 +74,49 @@ impl LogFormat for Messages {
         false
     }
 
-    fn learned(&self, text: &str, wrappers: &[Wrapper]) -> Option<Arc<dyn LogFormat>> {
+    fn learned(
+        &self,
+        text: &str,
+        wrappers: &[Wrapper],
+        options: &Options,
+    ) -> Option<Arc<dyn LogFormat>> {
         let mut seen = Connections::default();
         inside(text, wrappers, &mut |envelope, message| seen.add(envelope, message));
-        Some(Arc::new(Messages { left_out: seen.left_out() }))
+        let left_out = seen.left_out();
+        let programs = programs(text, wrappers, options, left_out);
+        Some(Arc::new(Messages { left_out, programs }))
     }
+
+    fn programs(&self) -> &[&'static str] {
+        &self.programs
+    }
+}
+
+/// The known programs of the wanted events among the first lines, the most frequent first.
+fn programs(
+    text: &str,
+    wrappers: &[Wrapper],
+    options: &Options,
+    left_out: LeftOut,
+) -> Vec<&'static str> {
+    let filter = &options.filter;
+    let mut stamps = Stamps::default();
+    let mut attempts = Attempts::new(left_out);
+    let mut counts = Program::ALL.map(|program| (program, 0));
+    inside(text, wrappers, &mut |envelope, message| {
+        let read = read(*envelope, message, &mut stamps, &filter.messages, &mut attempts);
+        let Ok(Some((instant, login))) = read else { return };
+        let normal = Normal { ipv6_prefix: 128, path_depth: None };
+        let is_wanted = filter.wants(&Record::new(0, instant, &login, normal));
+        let program = Program::from_name(envelope.program).filter(|_| is_wanted);
+        let of = counts.iter_mut().find(|(known, _)| Some(*known) == program);
+        if let Some((_, count)) = of {
+            *count += login.times;
+        }
+    });
+    counts.sort_by_key(|(_, count)| Reverse(*count));
+    let found = counts.into_iter().filter(|(_, count)| *count > 0);
+    found.map(|(program, _)| program.name()).collect()
 }
 
 /// Reads messages.
@@ -115,6 +156,17 @@ enum Program {
 }
 
 impl Program {
+    const ALL: [Program; 4] = [Program::Sshd, Program::Postfix, Program::Dovecot, Program::Exim];
+
+    fn name(self) -> &'static str {
+        match self {
+            Program::Sshd => "sshd",
+            Program::Postfix => "postfix",
+            Program::Dovecot => "dovecot",
+            Program::Exim => "exim",
+        }
+    }
+
     fn from_name(name: &str) -> Option<Self> {
         match name {
             _ if name.starts_with("sshd") => Some(Program::Sshd),

@@ -93,7 +93,7 @@ pub fn recognize(
     let mut shape = guess.shape;
     shape.is_export = is_export;
     shape.many_peers = peers.len() >= PEERS;
-    if let Some(learned) = shape.form.learned(text, &shape.wrappers) {
+    if let Some(learned) = shape.form.learned(text, &shape.wrappers, options) {
         shape.form = learned;
     }
     Ok(Some(shape))

@@ -123,8 +123,18 @@ pub(super) trait LogFormat: fmt::Debug + Send + Sync {
 
     /// The format with what all of the first lines together show, which have these wrappers; `None` if they show no
     /// more.
-    fn learned(&self, _text: &str, _wrappers: &[Wrapper]) -> Option<Arc<dyn LogFormat>> {
+    fn learned(
+        &self,
+        _text: &str,
+        _wrappers: &[Wrapper],
+        _options: &Options,
+    ) -> Option<Arc<dyn LogFormat>> {
         None
+    }
+
+    /// The known programs whose messages are events.
+    fn programs(&self) -> &[&'static str] {
+        &[]
     }
 }
 
@@ -306,6 +316,12 @@ impl LogShape {
                 format!("the filter leaves {n} of {all}, none with a field of the key: {filter}")
             }
         }
+    }
+
+    /// The programs, of `sshd`, `postfix`, `dovecot` and `exim`, whose failed logins are the events of the first lines,
+    /// the most frequent first; empty for formats other than syslog.
+    pub fn programs(&self) -> &[&'static str] {
+        self.form.programs()
     }
 
     /// The plural noun for the events of the log: one of the [`nouns`](crate::nouns).

@@ -89,3 +89,74 @@ fn a_looser_limit_comes_with_a_warning() {
         assert_eq!(says.ends_with(&warning), looser, "{says}");
     }
 }
+
+/// The jail is that of the program whose failed logins the log tells of, or of those that are looked at.
+#[test]
+fn the_jail_is_that_of_the_program() {
+    let line = |i: usize, from: &str, says: &str| {
+        let [h, m] = [i / 60, i % 60];
+        format!("2026-03-02T{h:02}:{m:02}:00+00:00 web1 {from}[{}]: {says}\n", 100 + i)
+    };
+    let sshd = |i: usize| {
+        line(i, "sshd", &format!("Failed password for root from 192.0.2.{} port 9 ssh2", i % 9))
+    };
+    let dovecot = |i: usize| {
+        let who = format!("user=<ann>, method=PLAIN, rip=198.51.100.{}, lip=192.0.2.1", i % 9);
+        let says = format!("imap-login: Disconnected (auth failed, 1 attempts in 2 secs): {who}");
+        line(i, "dovecot", &says)
+    };
+    let postfix = |i: usize| {
+        let says = "SASL LOGIN authentication failed: UGFzc3dvcmQ6";
+        line(i, "postfix/smtpd", &format!("warning: unknown[203.0.113.{}]: {says}", i % 9))
+    };
+    let log = |programs: &[&dyn Fn(usize) -> String]| -> String {
+        (0..60).map(|i| programs[i % programs.len()](i)).collect()
+    };
+    let both = log(&[&sshd, &dovecot, &dovecot]);
+    for (input, args, jail, also) in [
+        (log(&[&sshd]), &[][..], "sshd", None),
+        (log(&[&dovecot]), &[], "dovecot", None),
+        (log(&[&postfix]), &[], "postfix-sasl", None),
+        (both.clone(), &[], "dovecot", Some("the log also has failed logins for sshd: ")),
+        (both.clone(), &["--where", "program=sshd"], "sshd", None),
+        // Of a log of requests nobody knows the jail.
+        (super::log(), &["--for", "fail2ban"], "sshd", None),
+    ] {
+        let own = &tune(args, input.as_bytes())["for"][0];
+        let configuration = own["configuration"].as_str().unwrap();
+        assert!(configuration.contains(&format!("\n[{jail}]\nenabled = true\n")), "{own}");
+        let is_example = configuration.contains("in place of that of ssh");
+        assert_eq!(is_example, args == ["--for", "fail2ban"], "{own}");
+        let notes = own["notes"].to_string();
+        assert_eq!(notes.contains("also has failed logins"), also.is_some(), "{notes}");
+        assert!(also.is_none_or(|also| notes.contains(also)), "{notes}");
+    }
+}
+
+/// Each server's answer names who is far above all others, and the limit that would let it pass.
+#[test]
+fn each_server_names_who_is_far_above_all_others() {
+    let line = |client: usize, at: usize| {
+        let [m, s] = [at / 60, at % 60];
+        format!(
+            "192.0.2.{client} - - [10/Oct/2000:13:{m:02}:{s:02} +0000] \"GET / HTTP/1.1\" 200 1\n"
+        )
+    };
+    let others =
+        (0..40).flat_map(|client| (0..=client % 8).map(move |i| (client, client * 60 + i)));
+    let mut requests: Vec<(usize, usize)> = others.collect();
+    requests.extend((0..1600).map(|i| (250, 1200 + i / 2)));
+    requests.sort_by_key(|(_, at)| *at);
+    let log: String = requests.into_iter().map(|(client, at)| line(client, at)).collect();
+    let servers = "exim,nginx,haproxy,envoy,descriptors,caddy,traefik,cloudflare,rust,nftables,fail2ban,rules";
+    let answer = tune(&["--for", servers], log.as_bytes());
+    let own = answer["for"].as_array().unwrap();
+    assert_eq!(own.len(), 12);
+    for own in own {
+        let says = own["far_above"]["says"].as_str().unwrap_or_else(|| panic!("{own}"));
+        assert!(says.starts_with("192.0.2.250 came far faster than the 40 others, "), "{own}");
+    }
+    let report = run(&["tune", "--for", servers], log.as_bytes());
+    let hint = "If it is one of yours, put the key into the file of --marks.";
+    assert_eq!(text(&report.stdout).matches(hint).count(), 12);
+}

@@ -9,8 +9,9 @@ use crate::tune::{
     Part, Peak, Replay, advise, scale,
 };
 use ratescope::limit::any::AnyLimiter;
+use ratescope::policy::Limit;
 use ratescope::time::{Span, Time};
-use ratescope_config::Addresses;
+use ratescope_config::{Addresses, Target};
 
 /// A log, and the choices to answer. Call [`step`](Self::step) until nothing is left to do; the answer so far can be
 /// read at any time.
@@ -451,8 +452,18 @@ impl Analysis {
     pub fn configuration(&self) -> Option<Result<(String, Vec<String>), String>> {
         let limiter = self.limiter()?;
         let costs = self.choices.check_costs(self.clients().highest_cost());
-        let per = &self.log.summary.per;
-        Some(costs.and_then(|()| self.choices.configure(&limiter, per, self.addresses)))
+        let mut limit = Limit { limiter, per: self.log.summary.per.clone(), name: None };
+        let jails = if self.choices.target == Target::Fail2ban { self.log.jails() } else { vec![] };
+        limit.name = jails.first().map(|jail| (*jail).to_owned());
+        let configured = costs.and_then(|()| self.choices.configure(&limit, self.addresses));
+        let also = jails.get(1..).filter(|also| !also.is_empty()).map(|also| {
+            let also = also.join(" and ");
+            format!(
+                "the log also has failed logins for {also}: they were counted together, and each \
+                 jail counts its own; a log of one program is read by --where program=NAME"
+            )
+        });
+        Some(configured.map(|(text, notes)| (text, notes.into_iter().chain(also).collect())))
     }
 
     /// The replay of the limiter in force so far.

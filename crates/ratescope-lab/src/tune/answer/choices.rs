@@ -15,7 +15,7 @@ use ratescope::limit::envoy::Envoy;
 use ratescope::limit::fail2ban::BAN;
 use ratescope::limit::haproxy::Counts;
 use ratescope::limit::nginx::{Delay, Nginx};
-use ratescope::policy::{Limit, Per, Policy};
+use ratescope::policy::{Limit, Policy};
 use ratescope::rate::Rate;
 use ratescope::text::ParseError;
 use ratescope::time::Span;
@@ -227,22 +227,21 @@ impl Choices {
         Some((rate, beside(&own.to_string())))
     }
 
-    /// The server's configuration with a limiter for each client, and notes on it. `per` and `addresses` define a
-    /// client.
+    /// The server's configuration with a limit, and notes on it. The limit and `addresses` define a client; the name of
+    /// the limit is that of fail2ban's jail.
     ///
     /// # Errors
     /// Says in a sentence why the server can't have it.
     pub fn configure(
         &self,
-        limiter: &AnyLimiter,
-        per: &Per,
+        limit: &Limit,
         addresses: Addresses,
     ) -> Result<(String, Vec<String>), String> {
-        let policy = Policy::from(Limit { limiter: limiter.clone(), per: per.clone(), name: None });
+        let policy = Policy::from(limit.clone());
         let cost = self.reading.field_of_costs();
         let written = self.target.configure_for(&policy, addresses, cost);
         let written = written.map_err(|error| error.to_string())?;
-        Ok((written.text, [written.warnings, self.notes(limiter, per)].concat()))
+        Ok((written.text, [written.warnings, self.notes(&limit.limiter, &limit.per)].concat()))
     }
 }
 

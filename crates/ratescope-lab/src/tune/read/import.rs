@@ -89,6 +89,18 @@ impl Imported {
         }
     }
 
+    /// The jails of fail2ban for the failed logins of the last log, that of the most failures first; empty if the
+    /// programs are not known, as in a summary.
+    pub fn jails(&self) -> Vec<&'static str> {
+        let programs = self.shape.as_ref().map_or(&[][..], LogShape::programs);
+        let jail = |program: &&'static str| match *program {
+            // The jail `postfix` is for mails that are refused.
+            "postfix" => "postfix-sasl",
+            program => program,
+        };
+        programs.iter().map(jail).collect()
+    }
+
     /// Returns the logs if they have events.
     ///
     /// # Errors

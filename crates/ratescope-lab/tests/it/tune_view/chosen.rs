@@ -1,7 +1,7 @@
 //! The choices, and the link that holds them.
 
 use ratescope::limit::haproxy::Counts;
-use ratescope::policy::Per;
+use ratescope::policy::{Limit, Policy};
 use ratescope_config::Addresses;
 use ratescope_lab::compare::{Comparison, Link};
 use ratescope_lab::tune::{Burst, Choices, Frontier, Measure};
@@ -81,14 +81,17 @@ fn another_meaning_of_the_limit_takes_the_recommended_one() {
     }
 }
 
+fn limit(text: &str) -> Limit {
+    text.parse::<Policy>().unwrap().limits()[0].clone()
+}
+
 /// A server counts what comes to it, and by its own rules.
 #[test]
 fn what_was_read_and_the_server_does_not_count_is_noted() {
-    let limiter = "haproxy 12/1m".parse().unwrap();
     let notes = |link: &str| {
         let choices: Choices = link.parse().unwrap();
         let addresses = Addresses::default();
-        choices.configure(&limiter, &"path".parse().unwrap(), addresses).unwrap().1
+        choices.configure(&limit("haproxy 12/1m per path"), addresses).unwrap().1
     };
     let plain = notes("for=haproxy");
     let added = |link: &str| notes(link).strip_prefix(&plain[..]).unwrap().join("; ");
@@ -106,8 +109,7 @@ fn what_was_read_and_the_server_does_not_count_is_noted() {
     let others = |link: &str, limiter: &str| {
         let choices: Choices = link.parse().unwrap();
         let addresses = Addresses::default();
-        let per = "ip".parse().unwrap();
-        choices.configure(&limiter.parse().unwrap(), &per, addresses).unwrap().1.join("; ")
+        choices.configure(&limit(&format!("{limiter} per ip")), addresses).unwrap().1.join("; ")
     };
     assert!(others("for=nftables&path=/login", "gcra 6/1h burst 5").ends_with(
         "; this limit was chosen for those with path /login only, but nftables counts every new connection"
@@ -134,7 +136,6 @@ fn what_was_read_and_the_server_does_not_count_is_noted() {
 fn a_server_has_its_own_limiter() {
     let bucket = Measure::Bucket("30/1m".parse().unwrap());
     let minute = "1m".parse().unwrap();
-    let per: Per = "ip".parse().unwrap();
     for (server, measure, limiter, words) in [
         (
             "nginx",
@@ -164,18 +165,16 @@ fn a_server_has_its_own_limiter() {
         choices.set("for", server).unwrap();
         let own = choices.limiter(measure, 12.0).unwrap();
         assert_eq!(own.to_string(), limiter);
-        let (text, _) = choices.configure(&own, &per, Addresses::default()).unwrap();
+        let own = limit(&format!("{own} per ip"));
+        let (text, _) = choices.configure(&own, Addresses::default()).unwrap();
         assert!(text.contains(words), "{server}: {text}");
     }
     // No configuration is written that the server can't express.
     let choices: Choices = "for=nginx&by=exim".parse().unwrap();
     let exim = choices.limiter(Measure::Exim(minute), 12.0).unwrap();
-    assert!(
-        choices
-            .configure(&exim, &per, Addresses::default())
-            .unwrap_err()
-            .starts_with("nginx cannot say")
-    );
+    let exim = limit(&format!("{exim} per ip"));
+    let error = choices.configure(&exim, Addresses::default()).unwrap_err();
+    assert!(error.starts_with("nginx cannot say"));
 }
 
 /// Beside the limiter stand others at its rate, which are lanes as they are.
