@@ -16,10 +16,15 @@ pub(crate) struct Args {
     /// Exit with 1, too, unless the service is green: decides by the rules of all files, and counts in its store
     #[arg(long)]
     green: bool,
+
+    /// Say also how each rule file, the store and the memory do, for which the admin port may want its token
+    #[arg(long)]
+    verbose: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
-    let (status, text) = args.admin.ask("GET", "/healthz", None)?;
+    let path = if args.verbose { "/healthz?verbose" } else { "/healthz" };
+    let (status, text) = args.admin.ask("GET", path)?;
     if status != 200 || args.green && !text.starts_with("green") {
         return Err(format!("{}: {}", args.admin.at(), text.trim_end()).into());
     }

@@ -8,7 +8,7 @@ use ratescope::policy::{Defaults, Per};
 use serde_json::Value;
 use std::error::Error;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// See which clients a running service refuses, look at one of them, reset it, or give it another limit for a while
 ///
@@ -27,10 +27,6 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     admin: operator::AdminArgs,
-
-    /// A file with the token of the admin port
-    #[arg(long, global = true, value_name = "FILE")]
-    admin_token_file: Option<PathBuf>,
 
     /// Print the answer of the service as it is
     #[arg(long, global = true)]
@@ -169,8 +165,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         }
         What::Decode(_) => return Ok(()),
     };
-    let token = args.admin_token_file.as_deref().map(bounded::first_line).transpose()?;
-    let (status, body) = args.admin.ask(method, &path, token.as_deref())?;
+    let (status, body) = args.admin.ask(method, &path)?;
     if status != 200 {
         let json: Option<Value> = serde_json::from_str(&body).ok();
         let why = json.as_ref().and_then(|json| json["error"].as_str()).unwrap_or(body.trim());

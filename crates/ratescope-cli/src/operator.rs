@@ -1,6 +1,7 @@
 //! Asks the admin port of a running service.
 
 use crate::bounded;
+use std::error::Error;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -30,6 +31,10 @@ pub(crate) struct AdminArgs {
     /// A file with the authorities that signed the certificate of the admin port, as PEM, for https://
     #[arg(long, global = true, value_name = "FILE")]
     admin_ca: Option<PathBuf>,
+
+    /// A file with the token of the admin port
+    #[arg(long, global = true, value_name = "FILE")]
+    admin_token_file: Option<PathBuf>,
 }
 
 trait Stream: Read + Write {}
@@ -43,15 +48,11 @@ impl AdminArgs {
     }
 
     /// The status and the body of the answer; the error names the address.
-    pub(crate) fn ask(
-        &self,
-        method: &str,
-        path: &str,
-        token: Option<&str>,
-    ) -> Result<(u16, String), String> {
+    pub(crate) fn ask(&self, method: &str, path: &str) -> Result<(u16, String), Box<dyn Error>> {
         let at = &self.admin;
+        let token = self.admin_token_file.as_deref().map(bounded::first_line).transpose()?;
         let answer = self
-            .answer(method, path, token)
+            .answer(method, path, token.as_deref())
             .map_err(|error| format!("{at}: {error}; ratescope run listens there with --admin"))?;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
         let status = head.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());

@@ -9,13 +9,14 @@ mod keys;
 mod load;
 pub(crate) mod log;
 mod ports;
+mod spans;
 mod state;
 mod tls;
 mod upkeep;
 
 use crate::server::{self, Settings};
 use crate::terminal::{Visible, until_closed};
-use admin::Admin;
+use admin::{Admin, WrongTokens};
 pub(crate) use args::Args;
 use health::Health;
 use hyper::header::HeaderName;
@@ -27,6 +28,8 @@ use ratescope::policy::{KeySecret, is_credential};
 use ratescope::rules::{PlannedLimit, Rule, Rules};
 use ratescope_live::{Probe, Routes};
 use ratescope_service::{Http, NAME, Service, States};
+use spans::Spans;
+use state::StateFile;
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -35,6 +38,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tls::Tls;
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::time::sleep;
 use tonic_health::ServingStatus;
@@ -53,17 +57,28 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// Runs until it is asked to end.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let spans = {
+        let _within = runtime.enter();
+        if args.check { Ok(None) } else { Spans::begin(args.otlp.as_deref()) }
+    };
+    let (spans, wrong) = spans.map_or_else(|wrong| (None, Some(wrong)), |spans| (spans, None));
     // What waits is written when this is dropped, within a second or so.
-    let _log = log::begin(args.log, args.log_level)?;
-    begin(args).map_err(|error| log::ended(args.log, error))
+    let _log = log::begin(args.log, args.log_level, spans.as_ref().map(Spans::tracer))?;
+    let ended = wrong.map_or_else(|| begin(args, &runtime), |wrong| Err(wrong.into()));
+    if let Some(spans) = spans {
+        spans.end();
+    }
+    // Does not wait for a rule file on a network that hangs.
+    runtime.shutdown_background();
+    ended.map_err(|error| log::ended(args.log, error))
 }
 
-fn begin(args: &Args) -> Result<(), Box<dyn Error>> {
+fn begin(args: &Args, runtime: &Runtime) -> Result<(), Box<dyn Error>> {
     args.verify()?;
     let rules = args.rule_files()?;
     let (probe, live) = args.live()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let ended = runtime.block_on(async {
+    runtime.block_on(async {
         match &args.store {
             None => {
                 let states = match &args.state {
@@ -74,10 +89,7 @@ fn begin(args: &Args) -> Result<(), Box<dyn Error>> {
             }
             Some(url) => serve(args, &rules, probe, live, States::on(args.redis(url)?)).await,
         }
-    });
-    // Does not wait for a rule file on a network that hangs.
-    runtime.shutdown_background();
-    ended
+    })
 }
 
 /// Warns of secret fields that are hashed without a secret.
@@ -146,6 +158,7 @@ async fn serve(
     };
     let reporter = HealthReporter::new();
     let (end, ends) = watch::channel(false);
+    let state = args.state.clone().map(|path| Arc::new(StateFile::new(path)));
     let calls = Calls::new(Arc::clone(&service), reporter.clone(), ends)?;
     let http = Http::new(Arc::clone(&service), http_settings);
     let admin = Arc::new(Admin {
@@ -153,9 +166,15 @@ async fn serve(
         metrics,
         live,
         is_ready: AtomicBool::new(true),
-        health: Health::new(Arc::clone(&service), args.store.is_some(), ports.tls.clone()),
+        health: Health::new(
+            Arc::clone(&service),
+            args.store.is_some(),
+            ports.tls.clone(),
+            state.clone(),
+        ),
         hides: args.hide_keys.then_some(hides),
         takes_load: args.load == Some(load::Source::Admin),
+        wrong_tokens: WrongTokens::default(),
     });
     for name in SERVING {
         reporter.set_service_status(name, ServingStatus::Serving).await;
@@ -185,7 +204,7 @@ async fn serve(
         () = ports.serve(&open_http, &open_grpc, &calls, http, &admin) => true,
         () = follow(&service, ports.tls.as_ref(), interval, hangup) => true,
         () = keep_up(&admin, &reporter, args.load.as_ref()) => true,
-        () = state::keep(&service, args.state.as_ref()) => true,
+        () = state::keep(&service, state.as_ref()) => true,
         is_hurried = notice => is_hurried,
     };
     if !is_hurried {
@@ -195,8 +214,8 @@ async fn serve(
         let drain = Duration::try_from(args.drain).unwrap_or(Duration::MAX);
         server::end(open_http, LINGER, open_grpc.shutdown(), drain, signal).await;
     }
-    if let Some(path) = &args.state {
-        state::save(&service, path);
+    if let Some(state) = &state {
+        state.save(&service);
     }
     Ok(())
 }

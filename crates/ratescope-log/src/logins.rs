@@ -104,7 +104,8 @@ fn programs(
     let mut attempts = Attempts::new(left_out);
     let mut counts = Program::ALL.map(|program| (program, 0));
     inside(text, wrappers, &mut |envelope, message| {
-        let read = read(*envelope, message, &mut stamps, &filter.messages, &mut attempts);
+        let line = Line { text: message, around: envelope, stamps: &mut stamps };
+        let read = read(line, &filter.messages, &mut attempts);
         let Ok(Some((instant, login))) = read else { return };
         let normal = Normal { ipv6_prefix: 128, path_depth: None };
         let is_wanted = filter.wants(&Record::new(0, instant, &login, normal));

@@ -18,6 +18,8 @@ use ratescope::time::Span;
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::time::{Instant, sleep, timeout_at};
+use tracing::field::Empty;
+use tracing::{Instrument, debug_span};
 
 /// The pause before the first retry; each later pause is twice as long.
 const PAUSE: Duration = Duration::from_millis(1);
@@ -95,10 +97,29 @@ impl Link {
         until: Instant,
         read: impl Fn(&[u8]) -> Option<T>,
     ) -> Result<T, Fault> {
-        within_a_runtime()?;
-        let key = call.keys.first().map_or(&[][..], Vec::as_slice);
-        let attempt = Attempt::begin(self, key, until, true).await?;
-        attempt.run(|is_known| call.command(is_known), read).await
+        // It costs nothing unless a subscriber takes it.
+        let span = debug_span!(
+            target: "ratescope",
+            "redis",
+            otel.kind = "client",
+            otel.status_code = Empty,
+            otel.status_description = Empty,
+            db.system.name = "redis",
+        );
+        let run = async {
+            within_a_runtime()?;
+            let key = call.keys.first().map_or(&[][..], Vec::as_slice);
+            let attempt = Attempt::begin(self, key, until, true).await?;
+            attempt.run(|is_known| call.command(is_known), read).await
+        };
+        let answer = run.instrument(span.clone()).await;
+        if let Err(fault) = &answer
+            && !span.is_disabled()
+        {
+            span.record("otel.status_code", "ERROR");
+            span.record("otel.status_description", fault.to_string());
+        }
+        answer
     }
 
     /// Writes on all servers that have keys, and tells of a call that one has refused since the last ping. The

@@ -7,6 +7,7 @@
 use super::message::{
     DescriptorStatus, Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse,
 };
+use super::spans::{self, Ended};
 use super::{Domain, Forms, Service, response, together};
 use core::fmt;
 use ratescope::clock::Clock;
@@ -20,6 +21,7 @@ use ratescope::time::Time;
 use ratescope_tower::internal::{RequestOutcome, is_unavailable, retry};
 use smallvec::SmallVec;
 use std::sync::Arc;
+use tracing::Instrument;
 
 /// The most descriptors of a request, and the most entries of a descriptor.
 const MOST: usize = 64;
@@ -171,7 +173,14 @@ impl<C: Clock> Service<C> {
         &self,
         request: &RateLimitRequest,
     ) -> Result<RateLimitResponse, NoAnswer> {
-        let answer = self.answer(request).await;
+        let span = spans::decision(&request.domain);
+        let answer = self.answer(request).instrument(span.clone()).await;
+        let ended = match &answer {
+            Ok(answer) if answer.overall_code() == super::Code::OverLimit => Ended::Refused,
+            Ok(_) => Ended::Allowed,
+            Err(_) => Ended::Failed,
+        };
+        ended.record(&span);
         if let Err(why) = &answer {
             self.meters().count_no_answer(why);
         }

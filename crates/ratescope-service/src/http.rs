@@ -40,6 +40,7 @@ use super::decide::NoAnswer;
 use super::forms::{ECHO, Named};
 use super::message::{Code, RateLimitRequest};
 use super::meters::Protocol;
+use super::spans::{self, Ended};
 use super::{Domain, Service};
 use bytes::Bytes;
 use core::fmt::Display;
@@ -64,6 +65,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio::time::timeout;
 use tower_service::Service as _;
+use tracing::Instrument;
 
 /// The most fields of a request.
 const MOST: usize = 64;
@@ -236,6 +238,19 @@ impl<C: Clock + Clone> Http<C> {
         &self,
         request: &Request<()>,
         domain: Option<&str>,
+        fields: List<'_>,
+        hits: Option<f64>,
+    ) -> HttpResult {
+        let span = spans::decision(domain.unwrap_or_default());
+        let answer = self.decide(request, domain, fields, hits).instrument(span.clone()).await;
+        Ended::by(status(&answer)).record(&span);
+        answer
+    }
+
+    async fn decide(
+        &self,
+        request: &Request<()>,
+        domain: Option<&str>,
         mut fields: List<'_>,
         hits: Option<f64>,
     ) -> HttpResult {
@@ -293,7 +308,20 @@ impl<C: Clock + Clone> Http<C> {
     async fn auth<Q>(&self, request: Request<Q>, peer: Option<IpAddr>, name: &str) -> HttpResult {
         let name = percent_decode_str(name).decode_utf8();
         let name = name.map_err(|_| bad("the domain is not UTF-8"))?;
-        let name = Some(&*name).filter(|name| !name.is_empty());
+        let span = spans::decision(&name);
+        let answer = self.auth_in(request, peer, &name).instrument(span.clone()).await;
+        Ended::by(status(&answer)).record(&span);
+        answer
+    }
+
+    /// Asks the layer of the domain `name`; if it is empty, of the only domain.
+    async fn auth_in<Q>(
+        &self,
+        request: Request<Q>,
+        peer: Option<IpAddr>,
+        name: &str,
+    ) -> HttpResult {
+        let name = Some(name).filter(|name| !name.is_empty());
         let Some(domain) = self.domain(name)? else { return Ok(Response::default()) };
         let query = request.uri().query().unwrap_or_default();
         let refused = match form_urlencoded::parse(query.as_bytes())
@@ -461,6 +489,13 @@ fn not_allowed(methods: &'static str) -> Response<Body> {
     let mut response = wrong(StatusCode::METHOD_NOT_ALLOWED, &why).response();
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
     response
+}
+
+fn status(answer: &HttpResult) -> StatusCode {
+    match answer {
+        Ok(answer) => answer.status(),
+        Err(Wrong(status, _)) => *status,
+    }
 }
 
 /// An error for the client: its status, and why.

@@ -48,6 +48,7 @@ pub mod meters;
 mod overrides;
 mod pass;
 mod response;
+mod spans;
 mod states;
 mod together;
 mod unread;

@@ -4,7 +4,7 @@
 use super::health::Health;
 use super::keys::{self, By};
 use hyper::body::Bytes;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use metrics_exporter_prometheus::PrometheusHandle;
 use ratescope::policy::KeySecret;
@@ -12,8 +12,9 @@ use ratescope::rules::Load;
 use ratescope_live::{Body, Routes};
 use ratescope_service::Service;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The answers of the port.
 pub(super) struct Admin {
@@ -28,12 +29,47 @@ pub(super) struct Admin {
     pub(super) hides: Option<KeySecret>,
     /// The load of the service is told here.
     pub(super) takes_load: bool,
+    pub(super) wrong_tokens: WrongTokens,
+}
+
+/// The time from one line of the log about wrong tokens to the next.
+const PAUSE: Duration = Duration::from_secs(60);
+
+/// Logs that somebody tries tokens, in a line a minute.
+#[derive(Default)]
+pub(super) struct WrongTokens {
+    /// When the last line was logged, and how many tokens were wrong since.
+    last: Mutex<(Option<Instant>, u64)>,
+}
+
+impl WrongTokens {
+    fn tell(&self, peer: Option<SocketAddr>) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, passed_over) = &mut *last;
+        if at.is_some_and(|at| at.elapsed() < PAUSE) {
+            *passed_over += 1;
+            return;
+        }
+        let peer = peer.map_or_else(String::new, |peer| peer.ip().to_string());
+        let passed_over = *passed_over;
+        tracing::warn!(target: "ratescope", peer, passed_over, "a wrong token on the admin port");
+        *last = (Some(Instant::now()), 0);
+    }
 }
 
 impl Admin {
     /// Answers a request. `/healthz` and `/readyz` without a query, and the files of the page, are public; all else
     /// needs the token or, if there is none, a name of this machine as the host.
     pub(super) async fn answer<Q>(&self, request: &Request<Q>) -> Response<Body> {
+        let answer = self.answer_of(request).await;
+        let is_refused = answer.status() == StatusCode::UNAUTHORIZED;
+        if is_refused && request.headers().contains_key(AUTHORIZATION) {
+            self.wrong_tokens.tell(request.extensions().get::<SocketAddr>().copied());
+        }
+        answer
+    }
+
+    async fn answer_of<Q>(&self, request: &Request<Q>) -> Response<Body> {
         match request.uri().path() {
             "/key" => return self.key(request).await,
             "/load" => return self.load(request),

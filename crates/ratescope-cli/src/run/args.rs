@@ -3,6 +3,7 @@
 use super::load;
 use super::log;
 use super::ports::Port;
+use super::spans;
 use super::tls::{Tls, TlsFiles};
 use crate::rules::FormArgs;
 use crate::terminal::{above_zero, at_least_one, pair};
@@ -240,6 +241,13 @@ pub(crate) struct Args {
     /// The least level that is logged. Refusals, of which the log has up to ten a second for each domain, are info
     #[arg(long, default_value = "info", value_parser = log::level())]
     pub(super) log_level: LevelFilter,
+
+    /// A collector of OpenTelemetry, by OTLP over gRPC, as in http://127.0.0.1:4317: it is sent a span for each decision
+    /// and for each call to Redis, in the trace that the header traceparent names. Without it, the one that
+    /// OTEL_EXPORTER_OTLP_ENDPOINT names; without both, nothing is traced. OTEL_TRACES_SAMPLER, OTEL_SERVICE_NAME and
+    /// OTEL_EXPORTER_OTLP_HEADERS say what they say elsewhere
+    #[arg(long, value_name = "URL", value_parser = spans::collector)]
+    pub(super) otlp: Option<String>,
 
     /// Check the arguments and the rules, and exit
     #[arg(long)]

@@ -3,6 +3,7 @@
 //! Green: by the rules of all files, and counted in the store. Yellow: decisions are made, but by earlier rules, without
 //! the store, or without rules. Red: a file has no rules in force.
 
+use super::state::StateFile;
 use super::tls::Tls;
 use ratescope::internal::plural;
 use ratescope::rules::{Fault, Memory};
@@ -17,6 +18,7 @@ pub(super) struct Health {
     /// True if the states are on Redis.
     is_on_redis: bool,
     tls: Option<Arc<Tls>>,
+    state: Option<Arc<StateFile>>,
     /// The last ping of the store.
     pinged: Mutex<Option<Pinged>>,
 }
@@ -29,8 +31,18 @@ struct Pinged {
 }
 
 impl Health {
-    pub(super) fn new(service: Arc<Service>, is_on_redis: bool, tls: Option<Arc<Tls>>) -> Self {
-        Health { service, is_on_redis, tls, pinged: Mutex::default() }
+    pub(super) fn new(
+        service: Arc<Service>,
+        is_on_redis: bool,
+        tls: Option<Arc<Tls>>,
+        state: Option<Arc<StateFile>>,
+    ) -> Self {
+        Health { service, is_on_redis, tls, state, pinged: Mutex::default() }
+    }
+
+    /// Why the states were not saved the last time.
+    fn unsaved(&self) -> Option<String> {
+        self.state.as_ref()?.problem()
     }
 
     /// Asks whether the store answers.
@@ -84,6 +96,9 @@ impl Health {
         if self.tls.as_ref().is_some_and(|tls| tls.problem().is_some()) {
             text += "yellow: the files of TLS are wrong, and the old certificate stays in force\n";
         }
+        if self.unsaved().is_some() {
+            text += "yellow: the states are not saved, and a restart would lose what was counted since\n";
+        }
         if let Some(fault) = self.service.fault() {
             let fault = with_cause(&fault);
             _ = writeln!(text, "yellow: {fault}; each rule decides as its on_store_failure says");
@@ -101,6 +116,9 @@ impl Health {
         }
         if let Some(problem) = self.tls.as_ref().and_then(|tls| tls.problem()) {
             _ = writeln!(text, "TLS: {problem}");
+        }
+        if let Some(problem) = self.unsaved() {
+            _ = writeln!(text, "states: {problem}");
         }
         if self.is_on_redis {
             let pinged = self.pinged.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -9,15 +9,16 @@
 
 use crate::terminal::without_numbers;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use opentelemetry_sdk::trace::SdkTracer;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fmt, io, panic};
-use tracing::{Event, Subscriber};
+use tracing::{Event, Metadata, Subscriber};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, filter_fn};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -37,19 +38,29 @@ struct Lines {
     n: u64,
 }
 
-struct Bounded;
+/// Passes on events, and not too many of other targets than our own.
+///
+/// It is no filter of a layer: with several such filters, tracing-subscriber 0.3.23 keeps a mark of an event that one drops
+/// by `event_enabled`, and panics at the next event.
+struct Bounded<L>(L);
 
-impl<S: Subscriber> Layer<S> for Bounded {
-    fn event_enabled(&self, event: &Event<'_>, _context: Context<'_, S>) -> bool {
-        let target = event.metadata().target();
-        if target.split("::").next() == Some(OWN) {
-            return true;
+impl<S: Subscriber, L: Layer<S>> Layer<S> for Bounded<L> {
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        if is_wanted(event) {
+            self.0.on_event(event, context);
         }
-        let mut all = LINES.lock().unwrap_or_else(PoisonError::into_inner);
-        let lines = all.entry(target).or_insert_with(|| Lines { since: Instant::now(), n: 0 });
-        lines.n += 1;
-        lines.n <= MOST
     }
+}
+
+fn is_wanted(event: &Event<'_>) -> bool {
+    let target = event.metadata().target();
+    if target.split("::").next() == Some(OWN) {
+        return true;
+    }
+    let mut all = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+    let lines = all.entry(target).or_insert_with(|| Lines { since: Instant::now(), n: 0 });
+    lines.n += 1;
+    lines.n <= MOST
 }
 
 /// The form of the log.
@@ -83,18 +94,33 @@ const WAITING: usize = 4096;
 /// Counts the lines that were lost.
 static LOST: OnceLock<ErrorCounter> = OnceLock::new();
 
-/// Begins to write, until the guard is dropped. A line that can't be written, as on a full disk, is lost: reporting this
-/// to the same output would panic.
-pub(super) fn begin(form: Form, level: LevelFilter) -> Result<WorkerGuard, Box<dyn Error>> {
+/// Begins to write, until the guard is dropped, and passes spans on to a tracer, if there is one. A line that can't be
+/// written, as on a full disk, is lost: reporting this to the same output would panic.
+pub(super) fn begin(
+    form: Form,
+    level: LevelFilter,
+    tracer: Option<SdkTracer>,
+) -> Result<WorkerGuard, Box<dyn Error>> {
     let lines = NonBlockingBuilder::default().buffered_lines_limit(WAITING).lossy(true);
     let (lines, guard) = lines.finish(io::stderr());
     _ = LOST.set(lines.error_counter());
-    let log = tracing_subscriber::fmt().with_writer(lines).log_internal_errors(false);
-    let log = log.with_max_level(level);
+    let log = tracing_subscriber::fmt::layer().with_writer(lines).log_internal_errors(false);
+    // Spans are not for the log.
+    let logged = filter_fn(move |of| of.is_event() && *of.level() <= level);
+    let logged = logged.with_max_level_hint(level);
+    let spans = tracer.map(|tracer| {
+        let layer = tracing_opentelemetry::layer().with_tracer(tracer);
+        // Only what the span itself says.
+        let layer = layer.with_location(false).with_threads(false).with_target(false);
+        let is_own = |of: &Metadata<'_>| of.is_span() && of.target() == OWN;
+        let own = filter_fn(is_own).with_max_level_hint(LevelFilter::DEBUG);
+        layer.with_tracked_inactivity(false).with_level(false).with_filter(own)
+    });
+    let all = tracing_subscriber::registry().with(spans);
     match form {
-        Form::Text => log.with_ansi(false).finish().with(Bounded).try_init()?,
+        Form::Text => all.with(Bounded(log.with_ansi(false)).with_filter(logged)).try_init()?,
         Form::Json => {
-            log.json().finish().with(Bounded).try_init()?;
+            all.with(Bounded(log.json()).with_filter(logged)).try_init()?;
             panic::set_hook(Box::new(|panic| tracing::error!(target: "ratescope", "{panic}")));
         }
     }

@@ -3,6 +3,7 @@
 use super::admin::{Admin, plain};
 use super::budgeted_answer::{self, ANSWERS, BudgetedAnswer};
 use super::budgeted_body::{BudgetedBody, GRPC};
+use super::spans;
 use super::tls::Tls;
 use crate::server::{self, AcceptTls, Reservation, Settings, Stream};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -162,7 +163,8 @@ impl Ports {
                     let (status, text) = admin.healthcheck();
                     return plain(status, text);
                 }
-                http.answer(request, Some(peer.ip())).await
+                let parent = spans::parent(request.headers());
+                spans::within(parent, http.answer(request, Some(peer.ip()))).await
             }
         };
         let tls = self.tls.clone().map(|tls| -> AcceptTls { Arc::new(move || tls.http()) });
@@ -224,7 +226,9 @@ impl Calls {
         let longest = timeout_header.and_then(parse_timeout).map_or(CALL, |asked| asked.min(CALL));
         let is_limits = is_limits(&request);
         let answer = if is_limits {
-            timeout(longest, self.limits.clone().call(request)).await
+            let parent = spans::parent(request.headers());
+            let call = self.limits.clone().call(request);
+            timeout(longest, spans::within(parent, call)).await
         } else {
             timeout(longest, self.others.clone().call(request.map(Body::new))).await
         };

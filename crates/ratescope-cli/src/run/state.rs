@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::sleep;
 
@@ -40,21 +40,44 @@ pub(super) fn restored(path: &Path, keys: usize) -> Result<States, Box<dyn Error
     }))
 }
 
-/// Saves the states.
-pub(super) fn save(service: &Service, path: &Path) {
-    if let Err(error) = files::write_with(path, |mut file| service.save(&mut file)) {
-        let path = path.display();
-        tracing::error!(target: "ratescope", "{path}: the states are not saved: {error}");
+/// The file in which the states are saved.
+pub(super) struct StateFile {
+    path: PathBuf,
+    /// Held while they are saved: the last time, which has to win, may begin while an earlier one still writes.
+    saving: Mutex<()>,
+    /// Why they were not saved the last time.
+    problem: Mutex<Option<String>>,
+}
+
+impl StateFile {
+    pub(super) fn new(path: PathBuf) -> Self {
+        StateFile { path, saving: Mutex::default(), problem: Mutex::default() }
+    }
+
+    /// Saves the states.
+    pub(super) fn save(&self, service: &Service) {
+        let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
+        let saved = files::write_with(&self.path, |mut file| service.save(&mut file));
+        let problem = saved.err().map(|error| format!("{}: {error}", self.path.display()));
+        if let Some(problem) = &problem {
+            tracing::error!(target: "ratescope", "the states are not saved: {problem}");
+        }
+        *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = problem;
+    }
+
+    /// Why the states were not saved the last time.
+    pub(super) fn problem(&self) -> Option<String> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Saves the states every [`OFTEN`], for ever.
-pub(super) async fn keep(service: &Arc<Service>, path: Option<&PathBuf>) {
+/// Saves the states now and every [`OFTEN`], for ever.
+pub(super) async fn keep(service: &Arc<Service>, file: Option<&Arc<StateFile>>) {
     loop {
-        sleep(OFTEN).await;
-        if let Some(path) = path.cloned() {
+        if let Some(file) = file.cloned() {
             let service = Arc::clone(service);
-            _ = tokio::task::spawn_blocking(move || save(&service, &path)).await;
+            _ = tokio::task::spawn_blocking(move || file.save(&service)).await;
         }
+        sleep(OFTEN).await;
     }
 }

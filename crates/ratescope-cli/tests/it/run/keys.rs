@@ -161,6 +161,26 @@ fn a_client_that_is_refused_on_redis_is_found_and_reset() {
     find_look_and_reset(&Program::of(RULES, &["--store", &redis.url()]));
 }
 
+/// Whoever tries tokens is told once a minute, without the token; whoever gives none is not.
+#[cfg(unix)]
+#[test]
+fn wrong_tokens_are_told() {
+    let folder = Folder::new("wrong-token");
+    let rules = folder.write("rules.yaml", RULES);
+    let token = folder.write("token", "0123456789abcdef\n");
+    let program = Program::start(&rules, &["--admin-token-file", token.to_str().unwrap()]);
+    assert_eq!(get(program.admin, "/metrics", "").0, 401);
+    for guess in 0..20 {
+        let guess = format!("authorization: Bearer 0123456789abcd{guess:02}\r\n");
+        assert_eq!(get(program.admin, "/keys", &guess).0, 401);
+    }
+    assert_eq!(get(program.admin, "/keys", "authorization: Bearer 0123456789abcdef\r\n").0, 200);
+    let log = program.ended();
+    let told: Vec<&str> = log.lines().filter(|line| line.contains("a wrong token")).collect();
+    assert!(told.len() == 1 && told[0].contains("peer=\"127.0.0.1\""), "{log}");
+    assert!(!log.contains("0123456789abcd"), "{log}");
+}
+
 #[test]
 fn keys_need_the_token_and_no_page_resets_them() {
     let folder = Folder::new("keys-token");

@@ -82,6 +82,30 @@ fn what_can_not_run_is_refused_with_a_reason() {
     );
     let twice = run(&["--field", "user=a", "--field", "user=b"], &rules);
     assert_refused(&twice, &["--field", "user", "two headers"]);
+    let long = "p".repeat(101);
+    for (prefix, said) in
+        [("{rs}:", "a prefix has no braces"), ("", "1 to 100 bytes"), (&long, "1 to 100 bytes")]
+    {
+        let refused = run(&["--store", "redis://127.0.0.1:1", "--prefix", prefix], &rules);
+        let error = String::from_utf8_lossy(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && error.contains(said), "{prefix}: {error}");
+    }
+}
+
+/// What would have to wait is refused by a service, and both commands that check rules say so.
+#[test]
+fn a_limit_that_lets_events_wait_is_noted() {
+    let folder = Folder::new("waits");
+    let rules = "domain: web\ndescriptors:\n- key: user\n  limit: leaky-bucket 1/1s queue 5\n- {key: ip, limit: gcra 1/1s}\n";
+    let file = folder.write("rules.yaml", rules);
+    let note = "rules.yaml:3: leaky-bucket 1/1s queue 5: nobody waits in ratescope run";
+    for args in [&["run", "--check"][..], &["check"]] {
+        let output = command(args).arg(&file).output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert!(output.status.success() && said.matches(note).count() == 1, "{args:?}: {said}");
+        assert_eq!(said.matches("nobody waits").count(), 1, "{said}");
+    }
 }
 
 #[test]
@@ -510,6 +534,36 @@ fn states_outlive_a_restart_under_load() {
     assert_refused(&run(&["--state", nowhere.to_str().unwrap()], &rules), &["nowhere/state: "]);
 }
 
+/// A disk that is full turns the health yellow; what it takes at the end goes on after a restart.
+#[cfg(unix)]
+#[test]
+fn states_that_can_not_be_saved_are_told() {
+    let full = std::path::Path::new("/dev/full");
+    if !full.exists() {
+        return;
+    }
+    let folder = Folder::new("full");
+    let rules = folder.write("rules.yaml", "domain: web\nlimit: gcra 1/52w per user\n");
+    let state = folder.path("state");
+    let args = ["--state", state.to_str().unwrap()];
+    let first = Program::start(&rules, &args);
+    assert_eq!(get(first.http, "/check?user=ann", "").0, 200);
+    first.ended();
+    std::os::unix::fs::symlink(full, folder.path("state.new")).unwrap();
+    let second = Program::start(&rules, &args);
+    let said =
+        "yellow: the states are not saved, and a restart would lose what was counted since\n";
+    while !get(second.admin, "/readyz", "").1.contains(said) {}
+    let report = get(second.admin, "/healthz?verbose", "").1;
+    assert!(report.contains("\nstates: ") && report.contains("No space left"), "{report}");
+    assert_eq!(get(second.http, "/check?user=ann", "").0, 429);
+    assert_eq!(get(second.http, "/check?user=eve", "").0, 200);
+    let log = second.ended();
+    assert_eq!(log.matches("the states are not saved: ").count(), 1, "{log}");
+    let third = Program::start(&rules, &args);
+    assert_eq!(get(third.http, "/check?user=eve", "").0, 429);
+}
+
 /// Without arguments the rules are where envoyproxy/ratelimit finds them.
 #[test]
 fn rules_are_found_as_envoyproxy_ratelimit_finds_them() {
@@ -552,6 +606,9 @@ fn the_health_is_asked_without_a_shell() {
     folder.write("rules.yaml", "nonsense");
     while health(&["--green"]).status.success() {}
     assert!(health(&[]).stdout.starts_with(b"yellow: problems with 1 of 1 files"));
+    let verbose = health(&["--verbose"]).stdout;
+    let verbose = String::from_utf8_lossy(&verbose).into_owned();
+    assert!(verbose.starts_with("yellow: ") && verbose.contains("/rules.yaml: "), "{verbose}");
     program.ended();
     assert_refused(&health(&[]), &[&admin, "ratescope run listens there with --admin"]);
 }

@@ -17,6 +17,7 @@ mod real;
 mod requests;
 mod secrets;
 mod shared;
+mod spans;
 #[path = "../../../../ratescope-service/tests/it/spelled.rs"]
 mod spelled;
 mod spellings;

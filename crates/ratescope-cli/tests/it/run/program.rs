@@ -98,7 +98,7 @@ pub(crate) fn get_by(host: &str, at: SocketAddr, path: &str, headers: &str) -> (
 }
 
 /// A connection for gRPC.
-pub(crate) struct Channel(h2::client::SendRequest<bytes::Bytes>, SocketAddr);
+pub(crate) struct Channel(h2::client::SendRequest<bytes::Bytes>, SocketAddr, http::HeaderMap);
 
 impl Channel {
     pub(crate) async fn open(at: SocketAddr) -> Self {
@@ -110,7 +110,7 @@ impl Channel {
         let stream = tokio::net::TcpStream::connect(at).await.unwrap();
         let (send, connection) = settings.handshake(stream).await.unwrap();
         tokio::spawn(connection);
-        Channel(send, at)
+        Channel(send, at, http::HeaderMap::new())
     }
 
     /// A connection over a stream that leads there.
@@ -120,7 +120,13 @@ impl Channel {
     ) -> Self {
         let (send, connection) = h2::client::handshake(stream).await.unwrap();
         tokio::spawn(connection);
-        Channel(send, at)
+        Channel(send, at, http::HeaderMap::new())
+    }
+
+    /// Sends this metadata with each call.
+    pub(crate) fn with(mut self, name: &'static str, value: &'static str) -> Self {
+        self.2.insert(name, http::HeaderValue::from_static(value));
+        self
     }
 
     /// Begins a call, and does not send its message yet.
@@ -137,12 +143,13 @@ impl Channel {
         path: &str,
         within: &str,
     ) -> Result<(h2::client::ResponseFuture, h2::SendStream<bytes::Bytes>), h2::Error> {
-        let request = http::Request::post(format!("http://{}{path}", self.1))
+        let mut request = http::Request::post(format!("http://{}{path}", self.1))
             .header("content-type", "application/grpc")
             .header("te", "trailers")
             .header("grpc-timeout", within)
             .body(())
             .unwrap();
+        request.headers_mut().extend(self.2.clone());
         self.0.clone().ready().await?.send_request(request, false)
     }
 

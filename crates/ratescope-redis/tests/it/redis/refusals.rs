@@ -258,3 +258,13 @@ async fn a_ping_tells_of_a_call_that_was_refused() {
         assert_eq!(redis.ping().await, Ok(()));
     }
 }
+
+/// The text between the first braces of a key chooses the node of a cluster, so a prefix has none.
+#[tokio::test]
+async fn a_prefix_with_braces_is_refused() {
+    for prefix in ["{", "}", "{rs}:"] {
+        let options = ratescope_redis::Options::default().prefix(prefix);
+        let error = Redis::open("redis://127.0.0.1:1", options).err().unwrap();
+        assert!(error.to_string().contains("must have no braces"), "{error}");
+    }
+}
