@@ -23,6 +23,9 @@ use std::borrow::Cow;
 /// The longest value of a field that is logged whole, in bytes.
 const LONGEST: usize = 48;
 
+/// The longest reason that is logged whole, in bytes: a sentence, and the name of a field.
+const LONGEST_REASON: usize = 200;
+
 /// Lets a few events through each second.
 pub(super) struct LogSampler {
     per_second: u64,
@@ -149,7 +152,7 @@ pub(super) fn unidentified(field: &str, why: &Unidentified, layer: Option<&str>,
         layer,
         field,
         status = why.status().as_u16(),
-        reason = beginning(why.reason(), LONGEST),
+        reason = beginning(why.reason(), LONGEST_REASON),
         passed_over,
         "refused before the limits were asked",
     );

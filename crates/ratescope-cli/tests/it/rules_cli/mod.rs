@@ -99,6 +99,22 @@ fn check_says_what_is_wrong() {
 }
 
 /// A rule for a value that no request has never applies.
+/// A file has 10,000 rules at most: where it has more, it says how customers are written.
+#[test]
+fn check_says_what_to_write_in_place_of_many_rules() {
+    let rules = |n: u32| -> String {
+        let each = (0..n).map(|i| format!("- {{key: user, value: u{i}, limit: gcra 1/1s}}\n"));
+        format!("domain: web\ndescriptors:\n{}", each.collect::<String>())
+    };
+    let [most, more] = [10_000, 10_001].map(|n| file(&format!("{n}.yaml"), rules(n)));
+    assert!(ratescope(&["check", &most], "").status.success());
+    let refused = ratescope(&["check", &more], "");
+    let error = text(&refused.stderr);
+    assert!(!refused.status.success());
+    assert!(error.contains("10001.yaml:10003:"), "{error}");
+    assert!(error.contains("many customers are keys of one rule"), "{error}");
+}
+
 #[test]
 fn check_says_which_values_no_request_has() {
     let of = |name: &str, step: &str| {

@@ -255,6 +255,11 @@ fn a_field_without_a_source_is_refused() {
     assert_eq!(status, 500);
     assert!(why.contains("no source for the field agent"), "{why}");
     assert_eq!(get(program.http, "/auth", "x-forwarded-uri: /\r\n").0, 200);
+    #[cfg(unix)]
+    {
+        let log = program.ended();
+        assert!(log.contains("no source for the field agent, which a rule counts by."), "{log}");
+    }
 }
 
 /// Without a name it is the only domain. Where there is none, everything passes, as by an unknown name.

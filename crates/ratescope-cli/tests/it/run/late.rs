@@ -101,7 +101,10 @@ fn another_prefix_is_another_service() {
     let asked = |program: &Program| get(program.http, "/check?user=ann", "").0;
     let [one, other] = [program(&[]), program(&["--prefix", "staging:"])];
     assert_eq!([asked(&one), asked(&other), asked(&one), asked(&other)], [200, 200, 429, 429]);
-    assert_eq!(redis.command(&["KEYS", "staging:*"]).lines().count(), 3);
+    // Beside those that the pings of the health leave for a millisecond.
+    let keys = redis.command(&["KEYS", "staging:*"]);
+    let is_own = |line: &&str| line.starts_with("staging:") && !line.contains("ping");
+    assert_eq!(keys.lines().filter(is_own).count(), 1, "{keys}");
 
     let long = "x".repeat(101);
     for (args, said) in [
