@@ -196,12 +196,13 @@ impl<S: Clone + PartialEq, M: DerefMut<Target = Memory<S>>> Held<'_, S, M> {
         if limiter.grows() {
             memory.sweep(limiter, before, now);
         }
-        if let Some(slot) = self.slot {
-            return change(&mut memory.table.use_at(slot).state);
-        }
-        let mut state = self.initial.clone();
-        let result = change(&mut state);
-        if state != *self.initial {
+        // One call of `change`, so that it is inlined.
+        let mut new = None;
+        let result = change(match self.slot {
+            Some(slot) => &mut memory.table.use_at(slot).state,
+            None => new.insert(self.initial.clone()),
+        });
+        if let Some(state) = new.filter(|state| state != self.initial) {
             self.slot = Some(memory.put(limiter, self.hash, state, now));
         }
         result
