@@ -142,7 +142,9 @@
 //!
 //! **Text forms** are read by `FromStr` and written by `Display`; reading what was written gives an
 //! equal value: [`Span`] `1h30m`, [`Rate`] `10/1m`, [limiters](limit::FORMS)
-//! `gcra 10/1s burst 20`, [policies](policy) `6/10s per user & 10/10s per ip`.
+//! `gcra 10/1s burst 20`, [policies](policy) `6/10s per user & 10/10s per ip`. Where a limiter is expected, a rate alone
+//! is a [fixed window](limit::fixed_window): `10/1s` means `fixed-window 10/1s`, which admits up to 20 within a second
+//! across the edge of two windows. Write `gcra 10/1s` for a steady rate.
 //!
 //! **The same bits everywhere.** Exponentials and logarithms come from the `libm` crate, so the
 //! same events give the same bits natively, in WebAssembly and on every machine.
@@ -152,8 +154,9 @@
 //!
 //! # What semver promises
 //! A change by which a program no longer compiles, or decides otherwise, comes with a new major version, or a
-//! minor one before 1.0. A struct with a default, such as the options of a store or the headers of a layer, can
-//! get more fields with any version: end it with `..Default::default()`.
+//! minor one before 1.0. With any version, a type marked `#[non_exhaustive]` can get more fields or variants, a trait
+//! more methods with a default, and a message other words. So make such a struct by its constructor or from its
+//! default, and match its variants with `_` at the end. Items that this documentation does not show promise nothing.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 // On docs.rs each item says which features it needs.

@@ -18,7 +18,8 @@
 //!
 //! # The grammar
 //! Words in brackets are optional; words after the rate may come in any order. A `RATE` is a count per span, as in
-//! `10/1m` or `100 per minute`. A rate alone is a fixed window, and with a `precision` a sliding one.
+//! `10/1m` or `100 per minute`. A rate alone is a fixed window, and with a `precision` a sliding one:
+//! up to twice its count passes within a period, across the edge of two windows. For a steady rate write `gcra 10/1m`.
 //!
 #![doc = include_str!("forms.md")]
 

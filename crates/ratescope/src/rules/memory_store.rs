@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex};
 /// ```
 /// use ratescope::{Event, MemoryStore, Policy, Time};
 ///
-/// let policy: Policy = "3/1m per user & 4/1m per ip".parse()?;
+/// let policy: Policy = "gcra 3/1m per user & gcra 4/1m per ip".parse()?;
 /// let store = MemoryStore::new(policy, 100_000);
 /// let mail = |user| {
 ///     let fields = &[("user", user), ("ip", "192.0.2.7")];
