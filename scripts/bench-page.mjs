@@ -224,12 +224,11 @@ const read = (file) => readFileSync(`${root}www/${file}`);
 const named = (file, pattern) => [...`${read(file)}`.matchAll(pattern)].map(([, name]) => name);
 const loads = (page) => {
   const files = new Set([page, ...named(page, /(?:href|src)="([\w/.-]+\.(?:css|js|svg))"/g)]);
-  const pattern = /(?:new URL\(|\bfrom\s*|\bdocument\?)["']([\w/.-]+\.(?:js|wasm))["']/g;
+  // A Worker imports its module, or that of the pages where it has none.
+  const pattern = /(?:new URL\(|\bfrom\s*|=> import\((?=.*catch))["']([\w/.-]+\.(?:js|wasm))["']/g;
   const beside = (file) => named(file, pattern).map((name) => join(dirname(file), name));
   // A set visits what is added during the loop as well.
   for (const file of files) if (file.endsWith('.js')) beside(file).forEach((name) => files.add(name));
-  // A Worker has a module by its own name.
-  for (const file of files) for (const name of named(file, /new Worker\(.* name: "(\w+)"/g)) files.add(`pkg/ratescope_${name}_bg.wasm`);
   return files;
 };
 // The sum of the bytes of files, each packed by gzip, and each by Brotli.

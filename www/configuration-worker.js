@@ -1,19 +1,20 @@
-// Writes a limiter as the lines of a server, and reads these, for configuration.js, whose name for it is also that of its
-// module.
-import load, { configuration_targets, read_configuration, write_configuration } from "./pkg/ratescope_page.js";
+// Writes a limiter as the lines of a server, and reads these, for configuration.js.
 
-const loaded = load();
+// Its module has nothing else. `wasm-pack build` makes only one module, with everything.
+const loaded = import("./pkg/ratescope_configuration.js").catch(() => import("./pkg/ratescope_page.js")).then(async (module) => {
+  await module.default();
+  return module;
+});
 
 const orders = {
-  targets: () => configuration_targets(),
-  write: ({ policy, target }) => write_configuration(policy, target),
-  read: ({ text }) => read_configuration(text),
+  targets: (module) => module.configuration_targets(),
+  write: (module, { policy, target }) => module.write_configuration(policy, target),
+  read: (module, { text }) => module.read_configuration(text),
 };
 
 addEventListener("message", async ({ data: order, ports: [reply] }) => {
   try {
-    await loaded;
-    reply.postMessage({ texts: orders[order.do](order) });
+    reply.postMessage({ texts: orders[order.do](await loaded, order) });
   } catch (error) {
     reply.postMessage({ problem: String(error) });
   }

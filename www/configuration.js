@@ -6,7 +6,7 @@ let worker;
 
 /** Asks the Worker; throws what it could not do. */
 function ask(order) {
-  worker ??= new Worker(new URL("configuration-worker.js", import.meta.url), { type: "module", name: "configuration" });
+  worker ??= new Worker(new URL("configuration-worker.js", import.meta.url), { type: "module" });
   return new Promise((resolve, reject) => {
     const { port1, port2 } = new MessageChannel();
     worker.onerror = () => reject(new Error("This browser cannot load it: is there a network?"));

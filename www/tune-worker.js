@@ -1,8 +1,6 @@
 // Reads logs and counts for the Tune view, beside the page, with a module of its own. Orders wait until that
 // is loaded. What it finds it sends to the page, and nothing leaves this machine.
-import load, { Tuner, is_configuration } from "./pkg/ratescope_page.js";
-
-let tuner;
+let tuner, module;
 
 /** The orders that came before the module was loaded; null once it is. */
 let early = [];
@@ -12,8 +10,13 @@ addEventListener("message", ({ data }) => { if (early) early.push(data); else ta
 /** Tells the page if the promise fails. */
 const guard = (promise) => promise.catch((error) => postMessage({ failed: String(error?.stack ?? error) }));
 
-guard(load().then(() => {
-  tuner = new Tuner();
+/** Its module has nothing else. `wasm-pack build` makes only one module, with everything. */
+const glue = () => import("./pkg/ratescope_tuner.js").catch(() => import("./pkg/ratescope_page.js"));
+
+guard(glue().then(async (loaded) => {
+  await loaded.default();
+  module = loaded;
+  tuner = new module.Tuner();
   const waiting = early;
   early = null;
   waiting.forEach(take);
@@ -113,7 +116,7 @@ const LONGEST = 1 << 20;
 async function configured([{ blob }, ...others]) {
   if (!blob || others.length > 0 || blob.size > LONGEST) return "";
   const text = await blob.text().catch(() => "");
-  return is_configuration(text) ? text : "";
+  return module.is_configuration(text) ? text : "";
 }
 
 /** The message about a file that the browser can't read or unpack. */

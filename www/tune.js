@@ -221,7 +221,7 @@ const heard = {
 /** Starts a Worker, in place of the one before. */
 function employ() {
   worker?.terminate();
-  worker = new Worker(new URL("tune-worker.js", import.meta.url), { type: "module", name: "tuner" });
+  worker = new Worker(new URL("tune-worker.js", import.meta.url), { type: "module" });
   on(worker, "message", ({ data }) => {
     for (const [what, it] of Object.entries(data)) heard[what]?.(it, data);
   });
