@@ -91,7 +91,7 @@ fn matcher(directive: &Statement) -> Only {
         }
         "" | "*" => Only::All,
         path if path.starts_with('/') => path_like(path).into(),
-        other => Only::Unknown(format!("no log tells when {} holds", said(other))),
+        other => Only::of(None, other),
     }
 }
 
@@ -130,7 +130,7 @@ fn matched(line: &Statement) -> Only {
         }
         _ => None,
     };
-    Only::of(test, &format!("no log tells when {} holds", said(&line.text())))
+    Only::of(test, &line.text())
 }
 
 fn read_zone(

@@ -101,7 +101,7 @@ fn rule(node: &Node, rate: &Node) -> Result<Found, String> {
 
 /// The requests of an expression. Source: Cloudflare, "Rules language".
 fn expression(text: &str) -> Only {
-    Only::of(test(text, 0), &format!("no log tells when {} holds", said(text)))
+    Only::of(test(text, 0), text)
 }
 
 /// How deep expressions may be nested, and how many may be joined.

@@ -267,12 +267,12 @@ fn matched(name: &str, value: &Node) -> Only {
             Test::field("path", Is::Begins(format!("{begin}/"))),
         ])
         .into(),
-        ("safe_regex", _) => match value.get("regex") {
-            Some(regex) => path(Is::Like(format!("^(?:{})$", regex.word()))),
-            None => Only::Unknown("no log tells when safe_regex holds".to_owned()),
-        },
+        ("safe_regex", _) => {
+            let like = |regex: &Node| Is::Like(format!("^(?:{})$", regex.word()));
+            Only::of(value.get("regex").map(|regex| Test::field("path", like(regex))), name)
+        }
         ("case_sensitive", _) => Only::All,
-        (name, _) => Only::Unknown(format!("no log tells when {} holds", said(name))),
+        (name, _) => Only::of(None, name),
     }
 }
 

@@ -344,9 +344,8 @@ fn only(condition: &str) -> Only {
     };
     match test {
         Some(test) if is_not => test.not().into(),
-        Some(test) => test.into(),
         None if is_not || list.starts_with('!') || name == "within .ifdef" => Only::All,
-        None => Only::Unknown(format!("no log tells when {} holds", said(condition))),
+        test => Only::of(test, condition),
     }
 }
 

@@ -377,10 +377,7 @@ impl<'a> Index<'a> {
                     Some(test) if is_not => all.push(test.not()),
                     Some(test) => all.push(test),
                     None if is_not != is_unless => {}
-                    None => {
-                        let term = said(term);
-                        return Only::Unknown(format!("no log tells when {term} holds"));
-                    }
+                    None => return Only::of(None, term),
                 }
             }
             any.push(Test::all(all));

@@ -14,6 +14,8 @@ use crate::read::{Config, Found, Remark, SCOPE, limit, said, scoped};
 use crate::words::{has, whole};
 use crate::write::{Names, Notes, Written, each, is_whole, token_bucket, whole_count};
 use crate::{Addresses, Only, Test};
+use core::net::Ipv6Addr;
+use ipnet::{Ipv6Net, ipv6_mask_to_prefix};
 use ratescope::internal::beginning;
 use ratescope::policy::Limit;
 use ratescope::rate::Rate;
@@ -351,10 +353,9 @@ fn key_fields(
         ["ip", "saddr"] => Ok((vec![ip()], Some(IPV4))),
         ["ip6", "saddr"] => Ok((vec![ip()], Some(IPV6))),
         ["ip6", "saddr", "&" | "and", mask] => {
-            let bits = mask.parse::<std::net::Ipv6Addr>().ok().map(|mask| mask.to_bits());
-            let prefix = bits.filter(|bits| bits.leading_ones() == bits.count_ones());
-            let prefix = prefix.ok_or_else(|| unknown(&key.join(" ")))?.leading_ones();
-            addresses.ipv6_prefix = prefix as u8;
+            let mask = mask.parse::<Ipv6Addr>().ok();
+            let prefix = mask.and_then(|mask| ipv6_mask_to_prefix(mask).ok());
+            addresses.ipv6_prefix = prefix.ok_or_else(|| unknown(&key.join(" ")))?;
             Ok((vec![ip()], Some(IPV6)))
         }
         other => Err(unknown(&other.join(" "))),
@@ -443,11 +444,6 @@ pub(crate) fn rate_text(rate: Rate, burst: f64) -> Result<String, String> {
 /// The mask that cuts an IPv6 address to the prefix of its client, as in ` & ffff:ffff:ffff:ffff::`; empty
 /// if each address is a client.
 fn mask(prefix: u8) -> String {
-    match prefix {
-        128.. => String::new(),
-        _ => {
-            let bits = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
-            format!(" & {}", core::net::Ipv6Addr::from_bits(bits))
-        }
-    }
+    let network = Ipv6Net::new(Ipv6Addr::UNSPECIFIED, prefix).ok().filter(|_| prefix < 128);
+    network.map_or(String::new(), |network| format!(" & {}", network.netmask()))
 }

@@ -1,6 +1,8 @@
 //! Which events a limit is for, as a test of their fields.
 
+use crate::read::said;
 use core::net::IpAddr;
+use ipnet::IpNet;
 use ratescope::address;
 use ratescope::event::Fields;
 use regex_lite::{Regex, RegexBuilder};
@@ -42,8 +44,8 @@ pub enum Is {
     Begins(String),
     /// A text that matches this regular expression.
     Like(String),
-    /// An address in this network, of so many bits.
-    Within(IpAddr, u8),
+    /// An address in this network.
+    Within(IpNet),
 }
 
 /// The longest regular expression, and the most bytes of a compiled one.
@@ -63,9 +65,10 @@ impl Only {
         };
     }
 
-    /// A test, or the condition in words if there is none.
-    pub(crate) fn of(test: Option<Test>, words: &str) -> Self {
-        test.map_or_else(|| Only::Unknown(words.to_owned()), Only::from)
+    /// A test, or without one a condition for which no field tells whether it holds.
+    pub(crate) fn of(test: Option<Test>, condition: &str) -> Self {
+        let untold = || Only::Unknown(format!("no log tells when {} holds", said(condition)));
+        test.map_or_else(untold, Only::from)
     }
 }
 
@@ -230,7 +233,7 @@ impl Matcher {
         }
         let read = RegexBuilder::new(text).size_limit(LARGEST).build();
         read.map(Matcher::Like).map_err(|error| {
-            let text = super::read::said(text);
+            let text = said(text);
             format!("the regular expression {text:?} can't be read: {error}")
         })
     }
@@ -244,36 +247,21 @@ impl Matcher {
             }
             Matcher::Is(Is::Exactly(text)) => text == value,
             Matcher::Is(Is::Begins(text)) => value.starts_with(text),
-            Matcher::Is(Is::Within(network, bits)) => {
+            Matcher::Is(Is::Within(network)) => {
                 // A group of addresses is written with its bits.
                 let (value, _) = value.split_once('/').unwrap_or((value, ""));
-                address::parse(value).is_some_and(|address| within(address, *network, *bits))
+                address::parse(value).is_some_and(|address| network.contains(&address))
             }
         }
-    }
-}
-
-fn within(address: IpAddr, network: IpAddr, bits: u8) -> bool {
-    match (address, network) {
-        (IpAddr::V4(one), IpAddr::V4(two)) => {
-            let differs = one.to_bits() ^ two.to_bits();
-            differs.checked_shr(32 - u32::from(bits.min(32))).unwrap_or(0) == 0
-        }
-        (IpAddr::V6(one), IpAddr::V6(two)) => {
-            let differs = one.to_bits() ^ two.to_bits();
-            differs.checked_shr(128 - u32::from(bits.min(128))).unwrap_or(0) == 0
-        }
-        _ => false,
     }
 }
 
 /// An address or a network, as in `192.0.2.0/24`.
 pub(crate) fn network(text: &str) -> Option<Is> {
     let (address, bits) = text.split_once('/').map_or((text, None), |(a, b)| (a, Some(b)));
-    let address: IpAddr = address.parse().ok()?;
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    let bits = bits.map_or(Some(most), |bits| bits.parse().ok().filter(|bits| *bits <= most))?;
-    Some(Is::Within(address, bits))
+    let one = IpNet::from(address.parse::<IpAddr>().ok()?);
+    let bits = bits.map_or(Some(one.max_prefix_len()), |bits| bits.parse().ok())?;
+    IpNet::new(one.addr(), bits).ok().map(Is::Within)
 }
 
 /// A text as a regular expression for itself.

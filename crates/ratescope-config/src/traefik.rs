@@ -201,7 +201,7 @@ fn rule(rules: &[&str]) -> Only {
         rules.iter().take(MOST + 1).map(|rule| Rule::read(rule)).collect::<Option<Vec<_>>>();
     let tests = tests.filter(|tests| tests.len() <= MOST).map(Test::any);
     let words = scoped(rules, " || ").unwrap_or_default();
-    Only::of(tests, &format!("no log tells when {} holds", said(&words)))
+    Only::of(tests, &words)
 }
 
 /// A rule of a router, as in ``Host(`a.example`) && PathPrefix(`/api`)``.

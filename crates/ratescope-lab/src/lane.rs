@@ -319,11 +319,6 @@ impl Lane {
         (level, limit)
     }
 
-    /// True if one of the measures that Exim and others gave up decides, in place of a limiter.
-    pub fn is_model(&self) -> bool {
-        self.model.is_some()
-    }
-
     /// As [`retry_after`](Self::retry_after), for an instant `at` of the past, which lies in `column` of the history.
     /// `now` is the present of the run. For a complete column it is the answer at the end of the column.
     pub fn retry_at(&self, column: &Column, at: Time, now: Time) -> Retry {

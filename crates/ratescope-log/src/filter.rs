@@ -1,13 +1,14 @@
 //! The filter that chooses the events of a log.
 
 use super::names::Standard;
-use super::network::Network;
+use super::network::network;
 use super::record::Record;
 use super::request;
 use super::stamp::Stamps;
 use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
+use ipnet::IpNet;
 use ratescope::address;
 use ratescope::text::ParseError;
 use ratescope::time::Time;
@@ -190,7 +191,7 @@ pub struct Test {
 /// How the value of a field is compared with the text.
 #[derive(Clone, Debug)]
 enum Fits {
-    Network(Network),
+    Network(IpNet),
     Begins,
     Contains,
     #[cfg(feature = "expressions")]
@@ -214,8 +215,9 @@ impl Test {
         let Some(value) = record.raw(&self.field) else { return false };
         let value = if self.field == "path" { request::path(value) } else { value };
         match &self.fits {
-            Fits::Network(network) => address::parse(value)
-                .is_some_and(|address| Network::of(address, network.bits) == Some(*network)),
+            Fits::Network(network) => {
+                address::parse(value).is_some_and(|address| network.contains(&address))
+            }
             Fits::Begins => value.starts_with(&self.text),
             Fits::Contains => value.contains(&self.text),
             #[cfg(feature = "expressions")]
@@ -250,8 +252,7 @@ impl FromStr for Test {
         let fits = match (sign, field) {
             ('~', _) => expression(value).map_err(|problem| ParseError::whole(text, problem))?,
             (_, "ip" | "peer") => {
-                let network = Network::read(value);
-                Fits::Network(network.map_err(|problem| ParseError::whole(text, problem))?)
+                Fits::Network(network(value).map_err(|problem| ParseError::whole(text, problem))?)
             }
             (_, "path") => Fits::Begins,
             _ => Fits::Contains,

@@ -5,7 +5,8 @@ use core::convert::Infallible;
 use core::fmt;
 use core::net::IpAddr;
 use core::str::FromStr;
-use ratescope_log::Network;
+use ratescope_log::ipnet::IpNet;
+use ratescope_log::network;
 use std::collections::{BTreeSet, HashMap};
 
 /// The keys of clients that should never be refused, or networks of such clients, as in `192.0.2.0/24`. The text form
@@ -19,28 +20,27 @@ impl MarkedKeys {
     pub fn places(&self, clients: &Clients) -> (Vec<usize>, Vec<&str>) {
         let mut marked = vec![false; clients.len()];
         // The networks, each with whether a client is in it.
-        let mut networks: HashMap<Network, bool> = HashMap::new();
+        let mut networks: HashMap<IpNet, bool> = HashMap::new();
         // The marks that are not keys of clients, and their networks.
         let mut others = Vec::new();
         for key in &self.0 {
             match clients.find(key).and_then(|place| marked.get_mut(place)) {
                 Some(marked) => *marked = true,
                 None => {
-                    let network = Network::read(key).ok().filter(|_| key.contains('/'));
+                    let network = network(key).ok().filter(|_| key.contains('/'));
                     networks.extend(network.map(|network| (network, false)));
                     others.push((key.as_str(), network));
                 }
             }
         }
         // There are few prefix lengths, and a client is in at most one network of each length.
-        let lengths: BTreeSet<_> =
-            networks.keys().map(|network| (network.is_ipv4, network.bits)).collect();
+        let lengths: BTreeSet<u8> = networks.keys().map(IpNet::prefix_len).collect();
         let places = if networks.is_empty() { 0 } else { clients.len() };
         for (place, marked) in marked.iter_mut().enumerate().take(places) {
             let key = clients.key(place).split('/').next();
             let Some(address) = key.and_then(|text| text.parse::<IpAddr>().ok()) else { continue };
-            for &(_, bits) in lengths.iter().filter(|(is_ipv4, _)| *is_ipv4 == address.is_ipv4()) {
-                let network = Network::of(address, bits);
+            for bits in &lengths {
+                let network = IpNet::new(address, *bits).ok().map(|network| network.trunc());
                 if let Some(is_found) = network.and_then(|network| networks.get_mut(&network)) {
                     *is_found = true;
                     *marked = true;

@@ -1,9 +1,10 @@
 //! Fields with whole addresses, for a limit that groups addresses.
 
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 use ratescope::address;
 use ratescope::event::Fields;
 use ratescope::internal::Made;
+use ratescope_log::ipnet::Ipv4Net;
 
 pub(super) struct Grouped<'a> {
     fields: &'a dyn Fields,
@@ -16,7 +17,7 @@ impl<'a> Grouped<'a> {
     pub(super) fn new(fields: &'a dyn Fields, (ipv4, ipv6): (u8, u8)) -> Self {
         let made = |name| {
             let address = match address::parse(fields.value(name)?)? {
-                IpAddr::V4(v4) => IpAddr::V4(network(v4, ipv4)),
+                IpAddr::V4(v4) => IpAddr::V4(Ipv4Net::new(v4, ipv4).ok()?.network()),
                 v6 => v6,
             };
             Some(Made::of(address, ipv6))
@@ -34,9 +35,4 @@ impl Fields for Grouped<'_> {
         };
         made.map(Made::as_str).or_else(|| self.fields.value(name))
     }
-}
-
-fn network(address: Ipv4Addr, prefix: u8) -> Ipv4Addr {
-    let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);
-    Ipv4Addr::from_bits(address.to_bits() & mask)
 }
