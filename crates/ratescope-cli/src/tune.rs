@@ -313,7 +313,7 @@ pub(crate) fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
     };
     check_outputs(args)?;
     let ipv6 = args.source.ipv6_prefix.filter(|_| is_grouping_given);
-    let in_force = today.iter().flat_map(|today| &today.config.found).map(|found| Asked {
+    let in_force = today.iter().flat_map(|today| &today.config.found).map(|found| Candidate {
         text: found.limit.to_string(),
         is_in_force: true,
         prefixes: found.is_by_address().then(|| {
@@ -324,16 +324,16 @@ pub(crate) fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
     });
     let given = args.limits.iter().cloned();
     let given =
-        given.map(|text| Asked { text, is_in_force: false, prefixes: None, only: Only::All });
+        given.map(|text| Candidate { text, is_in_force: false, prefixes: None, only: Only::All });
     let limits = in_force.chain(given).collect();
-    let question = Question { args, limits, today, marks };
+    let task = Task { args, limits, today, marks };
     if args.follow {
-        return follow::run(&question);
+        return follow::run(&task);
     }
     let read = if args.merge {
-        files::summaries(args, &question.limits)
+        files::summaries(args, &task.limits)
     } else {
-        files::logs(args, &question.limits)
+        files::logs(args, &task.limits)
     };
     let (log, tried) = read.map_err(|error: Failure| -> Box<dyn Error> { error })?;
     // Reading the log may have taken long, so the answer is printed even if the summary can't be written.
@@ -341,7 +341,7 @@ pub(crate) fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
         write_summary(&log.summary, path).map_err(|error| named(path, &error))
     });
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let (analysis, printed) = question.answer(log, &tried, &mut out)?;
+    let (analysis, printed) = task.answer(log, &tried, &mut out)?;
     let printed = until_closed(printed.and_then(|()| out.flush()));
     let drawn = args.svg.as_ref().map_or(Ok(()), |path| {
         // By now the summary is there.
@@ -429,7 +429,7 @@ fn write_summary(summary: &Summary, path: &Path) -> io::Result<()> {
 }
 
 /// A limit that is to be tried.
-pub(crate) struct Asked {
+pub(crate) struct Candidate {
     text: String,
     /// It comes from the configuration in force, and need not fit the log.
     is_in_force: bool,
@@ -440,15 +440,15 @@ pub(crate) struct Asked {
 }
 
 /// What each log is asked: the arguments, the limits to try, and the marked clients.
-pub(crate) struct Question<'a> {
+pub(crate) struct Task<'a> {
     args: &'a Args,
     /// The limits to try, those of the configuration in force first.
-    limits: Vec<Asked>,
+    limits: Vec<Candidate>,
     today: Option<Today>,
     marks: MarkedKeys,
 }
 
-impl Question<'_> {
+impl Task<'_> {
     /// Finds the answer and prints it. Returns the analysis, and the result of printing.
     fn answer(
         &self,
@@ -456,7 +456,7 @@ impl Question<'_> {
         tried: &[Tried],
         out: &mut impl Write,
     ) -> Result<(Analysis, io::Result<()>), ParseError> {
-        let Question { args, marks, today, .. } = self;
+        let Task { args, marks, today, .. } = self;
         let usual = today
             .as_ref()
             .map(Today::target)

@@ -1,6 +1,6 @@
 //! Reading the files: logs, or summaries of them.
 
-use super::{Args, Asked, ROWS, progress};
+use super::{Args, Candidate, ROWS, progress};
 use crate::{bounded, terminal};
 use ratescope::Policy;
 use ratescope::policy::{Defaults, Per};
@@ -53,7 +53,7 @@ fn paths(args: &Args) -> Vec<&Path> {
 }
 
 /// Reads logs, one after the other, and tries the limits on every event.
-pub(crate) fn logs(args: &Args, limits: &[Asked]) -> Result<(Imported, Vec<Tried>), Failure> {
+pub(crate) fn logs(args: &Args, limits: &[Candidate]) -> Result<(Imported, Vec<Tried>), Failure> {
     let mut import = Import::new(args.source.reading(), args.room());
     let mut trials = Vec::new();
     let paths = paths(args);
@@ -71,7 +71,7 @@ pub(crate) fn logs(args: &Args, limits: &[Asked]) -> Result<(Imported, Vec<Tried
         }
     }
     let log = import.finish()?;
-    let tried = |(limit, trial): (&Asked, &Result<Trial, String>)| {
+    let tried = |(limit, trial): (&Candidate, &Result<Trial, String>)| {
         let text = limit.text.clone();
         let trial = match trial {
             Ok(trial) => trial,
@@ -111,7 +111,7 @@ fn is_empty(error: &Failure) -> bool {
 
 fn log(
     args: &Args,
-    limits: &[Asked],
+    limits: &[Candidate],
     path: &Path,
     import: &mut Import,
     trials: &mut Vec<Result<Trial, String>>,
@@ -137,12 +137,12 @@ fn log(
 /// The limits to try. The fields of typed limits must be fields of the first log, if its fields are known.
 fn trials(
     args: &Args,
-    limits: &[Asked],
+    limits: &[Candidate],
     per: &Per,
     shape: &LogShape,
 ) -> Result<Vec<Result<Trial, String>>, Failure> {
     let fields = shape.fields().map(<[String]>::to_vec);
-    let trial = |limit: &Asked| {
+    let trial = |limit: &Candidate| {
         let fields = fields.clone().filter(|_| !limit.is_in_force);
         let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
         let mut trial = Trial::new(Policy::read(&limit.text, &defaults)?, args.clients);
@@ -164,7 +164,10 @@ fn trials(
 }
 
 /// Adds up summaries. A policy can be tried on summaries if it is a single limit for the same clients.
-pub(crate) fn summaries(args: &Args, limits: &[Asked]) -> Result<(Imported, Vec<Tried>), Failure> {
+pub(crate) fn summaries(
+    args: &Args,
+    limits: &[Candidate],
+) -> Result<(Imported, Vec<Tried>), Failure> {
     let mut sum: Option<Summary> = None;
     for path in paths(args) {
         let mut add = || -> Result<Summary, Failure> {
@@ -189,12 +192,12 @@ pub(crate) fn summaries(args: &Args, limits: &[Asked]) -> Result<(Imported, Vec<
 }
 
 /// The results of limits, tried on the summary of a log.
-pub(crate) fn tried_all(summary: &Summary, limits: &[Asked]) -> Result<Vec<Tried>, Failure> {
+pub(crate) fn tried_all(summary: &Summary, limits: &[Candidate]) -> Result<Vec<Tried>, Failure> {
     limits.iter().map(|limit| tried(summary, limit)).collect()
 }
 
-fn tried(summary: &Summary, limit: &Asked) -> Result<Tried, Failure> {
-    let Asked { text, is_in_force, only, .. } = limit;
+fn tried(summary: &Summary, limit: &Candidate) -> Result<Tried, Failure> {
+    let Candidate { text, is_in_force, only, .. } = limit;
     let is_in_force = *is_in_force;
     if *only != Only::All {
         let problem = "a summary of a log does not say which of its events it is for";

@@ -1,7 +1,7 @@
 //! `tune --follow`: reads a log that grows, and shows its report again when it has grown.
 
 use super::tail::{Look, Tail};
-use super::{Question, files};
+use super::{Task, files};
 use crate::terminal;
 use console::Term;
 use ratescope_lab::tune::{Failure, Import, Imported};
@@ -24,8 +24,8 @@ const AT_ONCE: usize = 1 << 12;
 const REST: u32 = 4;
 
 /// Follows the log, until standard input ends, nobody reads the reports, or the program is stopped.
-pub(super) fn run(question: &Question<'_>) -> Result<(), Box<dyn Error>> {
-    let args = question.args;
+pub(super) fn run(task: &Task<'_>) -> Result<(), Box<dyn Error>> {
+    let args = task.args;
     let path = match args.files.as_slice() {
         [] => Path::new("-"),
         [path] => path,
@@ -41,11 +41,11 @@ pub(super) fn run(question: &Question<'_>) -> Result<(), Box<dyn Error>> {
     let mut last_problem = String::new();
     let show = &mut |read: Result<Imported, Failure>| {
         let shown = read.and_then(|log| {
-            let tried = files::tried_all(&log.summary, &question.limits)?;
+            let tried = files::tried_all(&log.summary, &task.limits)?;
             Ok((log, tried))
         });
         match shown {
-            Ok((log, tried)) => show(question, log, &tried),
+            Ok((log, tried)) => show(task, log, &tried),
             // More of the log may come, so a problem does not end the program. It is not repeated.
             Err(error) => {
                 let problem = format!("{}: {error}", terminal::name(path));
@@ -62,11 +62,11 @@ pub(super) fn run(question: &Question<'_>) -> Result<(), Box<dyn Error>> {
 }
 
 /// Prints a report. Returns `false` if the reader of the output has closed it.
-fn show(question: &Question<'_>, log: Imported, tried: &[files::Tried]) -> Result<bool, Failure> {
+fn show(task: &Task<'_>, log: Imported, tried: &[files::Tried]) -> Result<bool, Failure> {
     let mut report = Vec::new();
-    question.answer(log, tried, &mut report)?.1?;
+    task.answer(log, tried, &mut report)?.1?;
     let term = Term::stdout();
-    let printed = if term.is_term() && !question.args.json {
+    let printed = if term.is_term() && !task.args.json {
         let (rows, columns) = term.size();
         let report = fit(&String::from_utf8_lossy(&report), rows.into(), columns.into());
         term.clear_screen().and_then(|()| term.write_str(&report)).and_then(|()| term.flush())
