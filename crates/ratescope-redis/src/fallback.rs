@@ -53,14 +53,14 @@ impl Clock {
         }
     }
 
-    fn now(&self) -> Time {
+    pub(super) fn now(&self) -> Time {
         let now = self.at_begin.load(Ordering::Relaxed).saturating_add(self.since_begin());
         Time::from_micros(now)
     }
 
     /// Sets the clock by the time at which Redis has decided. If that is the time of an event, the two may differ by the
     /// skew.
-    fn set(&self, decided: Time) {
+    pub(super) fn set(&self, decided: Time) {
         if self.time(decided) != decided || self.source == TimeSource::Redis {
             let at_begin = decided.as_micros().saturating_sub(self.since_begin());
             self.at_begin.store(at_begin, Ordering::Relaxed);

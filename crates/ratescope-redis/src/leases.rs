@@ -1,13 +1,17 @@
-//! Leases: events of a key that this process has taken in advance, and decides about without a call. See
-//! [`ratescope::share`] for what they promise.
+//! Leases: events of a key that this process has taken in advance, and decides about without a call; and keys that are
+//! [synced], about which it decides by itself. See [`ratescope::share`] for what they promise.
 //!
 //! Each key of an event has its own leases, for events of one cost. An event passes without a call if a lease of each of
 //! its keys has an event left. It is refused without a call if the states refuse it that Redis has returned for all of its
 //! keys. Otherwise Redis is asked about the keys that lack one, and if it refuses, the others get theirs back.
 //!
+//! A key that is synced never lacks an event: what this process knows of it decides. While Redis is asked about the other
+//! keys of an event that passes there, its cost is reserved.
+//!
 //! A task gives back what is left of leases that have ended, and tells Redis of refused events that count.
 
 mod back;
+mod synced;
 mod table;
 
 use super::decide::{Decided, Request, passes};
@@ -20,20 +24,21 @@ use super::slots::slot;
 use super::{Few, Leased};
 use back::tell;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
 use ratescope::internal::Ask;
 use ratescope::limit::{Limiter, MAX_COST};
 use ratescope::outcome::Outcome;
 use ratescope::rules::{Details, Fault};
-use ratescope::share::{Unused, intact, lasts, lends, most_lent};
+use ratescope::share::{Share, Unused, intact, lasts, lends, most_lent};
 use ratescope::store::Secret;
-use ratescope::time::{Span, Time};
+use ratescope::time::Time;
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use table::{Known, Return, Table, Told};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 
-/// The most keys of which leases and states are known. Events of further keys ask Redis.
+/// The most keys of which leases and states are known, and the most that are synced. Events of further keys ask Redis.
 const KEYS: usize = 20_000;
 
 /// The most leases that wait to be given back. Further ones count until their limits forget them.
@@ -47,6 +52,7 @@ pub(super) struct Leases {
     serial: AtomicU64,
     table: Mutex<Table>,
     is_swept: AtomicBool,
+    is_syncing: AtomicBool,
     /// How often to look for leases that have ended, in microseconds.
     pause: AtomicU64,
     /// Lets the task look at once.
@@ -61,6 +67,11 @@ pub(super) struct Tally {
     lent: AtomicU64,
     given_back: AtomicU64,
     lost: AtomicU64,
+    told: AtomicU64,
+    told_lost: AtomicU64,
+    /// In microseconds, as is the next.
+    waits: AtomicU64,
+    slowest: AtomicU64,
 }
 
 impl Tally {
@@ -71,6 +82,10 @@ impl Tally {
             lent: read(&self.lent),
             given_back: read(&self.given_back),
             lost: read(&self.lost),
+            told: read(&self.told),
+            told_lost: read(&self.told_lost),
+            waits: Duration::from_micros(read(&self.waits)),
+            slowest: Duration::from_micros(read(&self.slowest)),
         }
     }
 }
@@ -87,8 +102,7 @@ pub(super) struct Unit {
     key: EventKey,
     id: Vec<u8>,
     cost: f64,
-    /// How long its leases are; `None` if it is not leased.
-    length: Option<Span>,
+    share: Share,
 }
 
 /// A key about which Redis is asked.
@@ -117,6 +131,8 @@ enum Claim {
     Ask {
         spent: Vec<Spent>,
         lacking: Vec<Lacking>,
+        /// The keys that are synced, and whether the event passes there. Its cost is reserved then.
+        synced: Vec<(usize, bool)>,
         /// Its end tells others that the call has ended.
         asking: watch::Sender<()>,
     },
@@ -142,8 +158,8 @@ pub(super) struct Asking {
     pub(super) until: Instant,
 }
 
-/// The keys of these questions. `None` if they are to be asked together, as without leases: no rule is leased, an event is
-/// not only counted by limits that can refuse it, or its keys are on several nodes.
+/// The keys of these questions. `None` if they are to be asked together, as without leases: all rules are exact, an event is
+/// not only counted by limits that can refuse it, or keys about which Redis may be asked are on several nodes.
 pub(super) fn units(questions: &[Question], link: &Link) -> Option<Vec<Unit>> {
     let mut units = Vec::<Unit>::new();
     for (q, question) in questions.iter().enumerate() {
@@ -157,15 +173,19 @@ pub(super) fn units(questions: &[Question], link: &Link) -> Option<Vec<Unit>> {
             if !(cost > 0.0 && cost <= MAX_COST) || units.iter().any(|one| one.key.key == key.key) {
                 return None;
             }
-            let id = [key.key.as_slice(), &cost.to_le_bytes()].concat();
-            let length = question.plan.lease(key);
-            units.push(Unit { question: q, key: key.clone(), id, cost, length });
+            let share = question.plan.share(key);
+            let id = match share {
+                Share::Synced(_) => key.key.clone(),
+                _ => [key.key.as_slice(), &cost.to_le_bytes()].concat(),
+            };
+            units.push(Unit { question: q, key: key.clone(), id, cost, share });
         }
     }
-    let is_leased = units.iter().any(|unit| unit.length.is_some());
-    let slots = || units.iter().map(|unit| slot(&unit.key.key));
+    let is_exact = units.iter().all(|unit| unit.share == Share::Exact);
+    let asked = || units.iter().filter(|unit| unit.share.sync().is_none());
+    let slots = || asked().map(|unit| slot(&unit.key.key));
     let is_together = !link.is_cluster() || slots().all(|one| slots().next() == Some(one));
-    (is_leased && is_together).then_some(units)
+    (!is_exact && is_together).then_some(units)
 }
 
 impl Leases {
@@ -176,6 +196,7 @@ impl Leases {
             serial: AtomicU64::new(0),
             table: Mutex::default(),
             is_swept: AtomicBool::new(false),
+            is_syncing: AtomicBool::new(false),
             pause: AtomicU64::new(u64::MAX),
             hurry: Notify::new(),
             tally,
@@ -200,8 +221,13 @@ impl Leases {
     pub(super) fn decide(&self, questions: &[Question], units: &[Unit], at: Time) -> Option<Here> {
         let now = self.now();
         let mut table = self.table();
-        let mut is_refused = false;
+        let mut refused: Few<bool> = questions.iter().map(|_| false).collect();
         for unit in units {
+            if unit.share.sync().is_some() {
+                let passes = table.local(unit, questions)?.passes(at, unit.cost);
+                refused[unit.question] |= !passes;
+                continue;
+            }
             let entry = table.entry(unit, questions)?;
             if !entry.knows(now) {
                 return None;
@@ -211,11 +237,19 @@ impl Leases {
                 if told.outcomes.iter().all(|one| one.is_allowed()) {
                     return None;
                 }
-                is_refused = true;
+                refused[unit.question] = true;
             }
         }
+        let is_refused = refused.contains(&true);
         let mut here = Here { replies: replies(questions, at), counted: Time::LAST };
         for unit in units {
+            if unit.share.sync().is_some() {
+                let local = table.local(unit, questions)?;
+                let told = local.decide(now, at, unit.cost, counts(&refused, unit.question));
+                here.counted = here.counted.min(at);
+                put(&mut here.replies, unit, questions, told);
+                continue;
+            }
             let entry = table.entry(unit, questions)?;
             let spends = !is_refused && entry.lease.spend(now);
             let left = entry.lease.left(now);
@@ -239,7 +273,7 @@ impl Leases {
         let now = self.now();
         let mut table = self.table();
         let is_open = |asking: &watch::Receiver<()>| asking.has_changed().is_ok();
-        for unit in units.iter().filter(|unit| waits && unit.length.is_some()) {
+        for unit in units.iter().filter(|unit| waits && unit.share.lease().is_some()) {
             if let Some(entry) = table.entry(unit, questions)
                 && entry.lease.left(now) == 0
                 && let Some(asking) = entry.asking.as_ref().filter(|asking| is_open(asking))
@@ -248,11 +282,18 @@ impl Leases {
             }
         }
         let (sender, receiver) = watch::channel(());
-        let (mut spent, mut lacking) = (Vec::new(), Vec::new());
+        let (mut spent, mut lacking, mut synced) = (Vec::new(), Vec::new(), Vec::new());
         for (i, unit) in units.iter().enumerate() {
             let mut lacks = Lacking { unit: i, wanted: 1, serial: 0, used_up: 0, refused: 0.0 };
-            let Some(length) = unit.length else {
-                lacking.push(lacks);
+            let Some(length) = unit.share.lease() else {
+                match table.local(unit, questions) {
+                    Some(local) => {
+                        let passes = local.passes(*at, unit.cost);
+                        local.reserved += if passes { unit.cost } else { 0.0 };
+                        synced.push((i, passes));
+                    }
+                    None => lacking.push(lacks),
+                }
                 continue;
             };
             if table.entry(unit, questions).is_none() && table.keys.len() < KEYS {
@@ -285,16 +326,18 @@ impl Leases {
             lacking.push(lacks);
             self.give_back(&mut table, ended);
         }
-        Claim::Ask { spent, lacking, asking: sender }
+        Claim::Ask { spent, lacking, synced, asking: sender }
     }
 
     /// Decides with a call. Once begun, it runs to completion.
     pub(super) async fn ask(self: Arc<Self>, asking: Asking) -> Result<(Decided, Time), Fault> {
         within_a_runtime()?;
         let mut waits = true;
-        let (spent, mut lacking, sender) = loop {
+        let (spent, mut lacking, synced, sender) = loop {
             match self.claim(&asking, waits) {
-                Claim::Ask { spent, lacking, asking } => break (spent, lacking, asking),
+                Claim::Ask { spent, lacking, synced, asking } => {
+                    break (spent, lacking, synced, asking);
+                }
                 Claim::Wait(mut call) => {
                     waits = false;
                     // It ends with an error, when the call has ended.
@@ -303,8 +346,10 @@ impl Leases {
                 }
             }
         };
-        let answer = self.answer(&asking, &mut lacking).await;
+        let reserved = Reserved { leases: &self, asking: &asking, synced };
+        let answer = self.answer(&asking, &mut lacking, reserved.refuses()).await;
         drop(sender);
+        let synced = reserved.free();
         let put_back = || {
             let mut table = self.table();
             for Spent { unit, serial, .. } in &spent {
@@ -326,6 +371,7 @@ impl Leases {
         if !is_allowed {
             put_back();
         }
+        let told = self.decide_synced(&asking, synced, &asked, time, is_allowed);
         let Asking { questions, units, .. } = asking;
         let mut replies = replies(&questions, time);
         let mut counted = time;
@@ -335,7 +381,7 @@ impl Leases {
                 counted = counted.min(at);
             }
         }
-        for (unit, told) in asked {
+        for (unit, told) in asked.into_iter().chain(told) {
             if let Some(unit) = units.get(unit) {
                 put(&mut replies, unit, &questions, told);
             }
@@ -343,14 +389,18 @@ impl Leases {
         Ok(((questions, replies), if is_allowed { counted } else { time }))
     }
 
-    /// Asks Redis about the keys that lack an event. Returns what their limits say, the time, and whether all pass.
+    /// Asks Redis about the keys that lack an event, which may be refused by keys that are synced. Returns what their limits say, the time, and whether all pass.
     async fn answer(
         &self,
         asking: &Asking,
         lacking: &mut [Lacking],
+        is_refused: bool,
     ) -> Result<(Vec<(usize, Told)>, Time, bool), Fault> {
         if lacking.is_empty() {
-            return Ok((Vec::new(), asking.now, true));
+            return Ok((Vec::new(), asking.now, !is_refused));
+        }
+        if is_refused {
+            lacking.iter_mut().for_each(|lacks| lacks.wanted = 1);
         }
         for lacks in lacking.iter().filter(|lacks| lacks.refused > 0.0) {
             if let Some(unit) = asking.units.get(lacks.unit)
@@ -392,14 +442,49 @@ impl Leases {
         let request = Request {
             link: Arc::clone(link),
             questions,
-            op: Op::Check,
+            op: if is_refused { Op::Refuse } else { Op::Check },
             details,
             clock,
             now: event,
         };
         let decided = request.together(until).await?;
-        let is_allowed = passes(&decided, details);
+        let is_allowed = !is_refused && passes(&decided, details);
         Ok(self.take(asking, lacking, &[], sent, decided, is_allowed))
+    }
+
+    /// Decides about an event at the keys that are synced, after Redis was asked about the others.
+    fn decide_synced(
+        &self,
+        Asking { questions, units, .. }: &Asking,
+        synced: Vec<(usize, bool)>,
+        asked: &[(usize, Told)],
+        at: Time,
+        is_allowed: bool,
+    ) -> Vec<(usize, Told)> {
+        let mut refused: Few<bool> = questions.iter().map(|_| false).collect();
+        let by_redis = asked
+            .iter()
+            .map(|(unit, told)| (*unit, told.outcomes.iter().all(|outcome| outcome.is_allowed())));
+        for (unit, passes) in by_redis.chain(synced.iter().copied()) {
+            if let Some(unit) = units.get(unit) {
+                refused[unit.question] |= !passes;
+            }
+        }
+        let now = self.now();
+        let mut table = self.table();
+        let mut told = Vec::new();
+        for (i, _) in synced {
+            let counts = match is_allowed {
+                true => Some(true),
+                false => units.get(i).and_then(|unit| counts(&refused, unit.question)),
+            };
+            if let Some(unit) = units.get(i)
+                && let Some(local) = table.local(unit, questions)
+            {
+                told.push((i, local.decide(now, at, unit.cost, counts)));
+            }
+        }
+        told
     }
 
     /// The questions about the keys that lack an event, for so many events as are wanted.
@@ -432,7 +517,7 @@ impl Leases {
                 leasing.keys.push(unit.key.of_leases());
                 let words = [self.process_of(unit.cost), lacks.serial, lacks.used_up];
                 leasing.argument.extend(words.iter().flat_map(|word| word.to_be_bytes()));
-                let length = unit.length.map_or(0.0, |length| length.as_secs_f64() * 1e6);
+                let length = unit.share.lease().map_or(0.0, |length| length.as_secs_f64() * 1e6);
                 let numbers = [length, amount, most];
                 leasing.argument.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
             }
@@ -480,7 +565,7 @@ impl Leases {
                 told.states.extend(reply.states.as_ref().and_then(|all| all.get(place)).cloned());
             }
             let mut returned = None;
-            if let Some(length) = unit.length {
+            if let Some(length) = unit.share.lease() {
                 let left = lacks.wanted - 1;
                 let unused = Unused { serial: lacks.serial, counted: reply.time, left };
                 let question = question.about([unit.key.clone()]);
@@ -565,9 +650,56 @@ impl Leases {
     pub(super) fn reset(&self, keys: &[Vec<u8>]) {
         let is_reset =
             |id: &[u8]| keys.iter().any(|key| id.len() == key.len() + 8 && id.starts_with(key));
-        self.table().keys.retain(|id, _| !is_reset(id));
+        let mut table = self.table();
+        table.keys.retain(|id, _| !is_reset(id));
+        keys.iter().for_each(|key| _ = table.synced.remove(key));
     }
 }
+
+/// The cost of an event that is reserved at the keys that are synced, until it is known whether it passes.
+struct Reserved<'a> {
+    leases: &'a Leases,
+    asking: &'a Asking,
+    synced: Vec<(usize, bool)>,
+}
+
+impl Reserved<'_> {
+    fn refuses(&self) -> bool {
+        self.synced.iter().any(|(_, passes)| !passes)
+    }
+
+    fn free(mut self) -> Vec<(usize, bool)> {
+        self.free_now();
+        core::mem::take(&mut self.synced)
+    }
+
+    fn free_now(&self) {
+        let mut table = self.leases.table();
+        let Asking { questions, units, .. } = self.asking;
+        for unit in self.synced.iter().filter(|one| one.1).filter_map(|one| units.get(one.0)) {
+            if let Some(local) = table.local(unit, questions) {
+                local.reserved = (local.reserved - unit.cost).max(0.0);
+            }
+        }
+    }
+}
+
+/// Frees it if the runtime ends meanwhile.
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.free_now();
+    }
+}
+
+/// How the event of a question counts: as allowed, if no question is refused; as refused, if it is refused itself; or not.
+fn counts(refused: &[bool], question: usize) -> Option<bool> {
+    match (refused.contains(&true), refused.get(question)) {
+        (false, _) => Some(true),
+        (true, Some(true)) => Some(false),
+        _ => None,
+    }
+}
+
 /// Replies to be filled.
 fn replies(questions: &[Question], time: Time) -> Vec<Reply> {
     let reply = |question: &Question| {

@@ -112,7 +112,7 @@ struct Inner {
     leases: Arc<Leases>,
 }
 
-/// The counts of the [leases](ratescope::share) of all stores on a connection.
+/// The counts of the [leases and syncs](ratescope::share) of all stores on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leased {
@@ -124,6 +124,14 @@ pub struct Leased {
     pub given_back: u64,
     /// Of these, the events that could not be given back, and count until their limits forget them.
     pub lost: u64,
+    /// The calls by which Redis was told what was counted.
+    pub told: u64,
+    /// The events of which Redis was told without an answer. They may not be counted.
+    pub told_lost: u64,
+    /// How long the oldest event has waited that Redis was not told.
+    pub waits: Duration,
+    /// The longest time from an event until the answer to the call that told Redis of it: the s + d of the promise.
+    pub slowest: Duration,
 }
 
 impl Redis {
@@ -230,7 +238,7 @@ impl Redis {
 }
 
 impl Redis {
-    /// The counts of the leases of all stores on this connection so far.
+    /// The counts of the leases and syncs of all stores on this connection so far.
     pub fn leased(&self) -> Leased {
         self.tally.counts()
     }
@@ -287,14 +295,10 @@ impl Inner {
         details: Details,
         (asking, pause): (Asking, Duration),
     ) -> Decisions {
-        if let Some(here) = self.leases.decide(&asking.questions, &asking.units, asking.now) {
+        if let Some(here) = self.here(&asking, pause) {
             return decided_here(&asking.questions, &here, details);
         }
         let leases = Arc::clone(&self.leases);
-        let (link, clock) = (Arc::clone(&self.redis.link), self.redis.options.clock);
-        if tokio::runtime::Handle::try_current().is_ok() {
-            leases.sweep(&link, clock, pause);
-        }
         match DetachOnDrop::new(leases.ask(asking)).await {
             Ok(((questions, replies), counted)) => {
                 for (part, (question, reply)) in parts.iter().zip(questions.iter().zip(&replies)) {
@@ -306,11 +310,18 @@ impl Inner {
         }
     }
 
+    /// Decides without a call, if that is possible. Starts the task of the leases.
+    fn here(&self, asking: &Asking, pause: Duration) -> Option<Here> {
+        let Redis { link, options, clock, .. } = &self.redis;
+        self.leases.sweep(link, clock, options.clock, pause);
+        self.leases.decide(&asking.questions, &asking.units, asking.now)
+    }
+
     /// The questions about parts that may be decided by leases, and how often to look for leases that have ended. `None` if
     /// each event is to ask Redis.
     fn leasing(&self, parts: &[Part<'_>], details: Details) -> Option<(Asking, Duration)> {
         let plan = self.plan.load();
-        let pause = (plan.shortest_lease?.as_secs_f64() / 4.0).max(0.01);
+        let pause = (plan.shortest?.as_secs_f64() / 4.0).max(0.01);
         let plan = Arc::clone(&plan);
         let load = self.fallback.store.load();
         let questions: Result<Vec<_>, _> =
@@ -367,6 +378,9 @@ impl Inner {
                 // A state that was only looked at may be older than one that was counted, and what is settled comes last.
                 for is_last in [false, true] {
                     for (part, (question, reply)) in parts.iter().zip(each()) {
+                        if settles(question) == is_last {
+                            self.leases.adopt(question, reply);
+                        }
                         if question.does != Does::Look && settles(question) == is_last {
                             self.fallback.adopt(part.event, question, reply.clone());
                         }
@@ -397,6 +411,9 @@ impl Inner {
         }
         let only_looks = parts.iter().all(|part| matches!(part.intent, Intent::Look));
         let op = if only_looks { Op::Peek } else { Op::Check };
+        if plan.shortest.is_some() {
+            self.leases.tell_before(&questions, &link, &self.redis.clock, clock).await;
+        }
         let request = Request { link, questions, op, details, clock, now };
         let until = request.link.until();
         DetachOnDrop::new(request.decide(until)).await
@@ -416,7 +433,7 @@ impl Inner {
         let mut removed = 0;
         for mut call in calls {
             self.leases.reset(&call.keys);
-            if plan.shortest_lease.is_some() {
+            if plan.shortest.is_some() {
                 call.remove_leases();
             }
             removed += redis.link.run(&call, redis.link.until(), read).await?.min(1);
@@ -480,8 +497,8 @@ impl Store for RedisStore {
 
     /// Decides by leases, if that is possible.
     fn decide_now(&self, parts: &[Part<'_>], details: Details) -> Option<Decisions> {
-        let (asking, _) = self.0.leasing(parts, details)?;
-        let here = self.0.leases.decide(&asking.questions, &asking.units, asking.now)?;
+        let (asking, pause) = self.0.leasing(parts, details)?;
+        let here = self.0.here(&asking, pause)?;
         Some(decided_here(&asking.questions, &here, details))
     }
 

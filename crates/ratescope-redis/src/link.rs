@@ -69,6 +69,11 @@ impl Link {
         Instant::now() + self.deadline
     }
 
+    /// The deadline of a call for which no event waits.
+    pub(super) fn until_in_background(&self) -> Instant {
+        Instant::now() + background_timeout(self.deadline)
+    }
+
     /// When half of the time of a decision is left.
     pub(super) fn half_of(&self, until: Instant) -> Instant {
         until.checked_sub(self.deadline / 2).unwrap_or(until)

@@ -110,7 +110,7 @@ impl Options {
     }
 
     /// Sets how the limits of rules are [shared](ratescope::share) that do not say it; the default is
-    /// [`Share::Exact`]. A rule that can't be leased, or is a shadow or throttled softly, stays exact. With
+    /// [`Share::Exact`]. A rule that can't be shared so, or is a shadow or throttled softly, stays exact. With
     /// [`TimeSource::Event`] all are exact.
     #[must_use]
     pub fn share(self, share: Share) -> Self {

@@ -30,8 +30,8 @@ pub(super) struct Plan {
     groups: Vec<Vec<Group>>,
     /// How the limits of each rule are shared.
     shares: Vec<Share>,
-    /// The shortest lease of any rule; `None` if no rule is leased.
-    pub(super) shortest_lease: Option<Span>,
+    /// The shortest lease or interval of syncs of any rule; `None` if all rules are exact.
+    pub(super) shortest: Option<Span>,
 }
 
 /// The part of a call about leases: more keys, and a last argument, which the script takes.
@@ -171,14 +171,14 @@ impl Plan {
             _ => rule.shared_by(options.share),
         };
         let shares: Vec<Share> = rules.rules().iter().map(share).collect();
-        let lengths = shares.iter().filter_map(|share| share.lease());
-        let shortest_lease = lengths.min_by(|a, b| a.as_secs_f64().total_cmp(&b.as_secs_f64()));
-        Plan { groups, begin, rules, shares, shortest_lease }
+        let lengths = shares.iter().filter_map(|share| share.lease().or(share.sync()));
+        let shortest = lengths.min();
+        Plan { groups, begin, rules, shares, shortest }
     }
 
-    /// How long the leases of a key are, if its rule is leased.
-    pub(super) fn lease(&self, key: &EventKey) -> Option<Span> {
-        self.shares.get(key.group.rule)?.lease()
+    /// How the limits at a key are shared.
+    pub(super) fn share(&self, key: &EventKey) -> Share {
+        self.shares.get(key.group.rule).copied().unwrap_or_default()
     }
 
     /// The limits of a group.
@@ -355,7 +355,7 @@ pub(super) fn call(
         Op::Refuse => "refuse",
     }
     .to_owned();
-    let tells = (details.quotas || details.retry) && !charges;
+    let tells = details.quotas || details.retry;
     if tells {
         operation.push('+');
     }

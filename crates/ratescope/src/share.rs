@@ -4,9 +4,10 @@
 //! |---|---|---|
 //! | `exact` | Redis, asked about each event | what the limiter admits |
 //! | `leased 100ms` | the process, about events that it took in advance | up to a tenth of the limit more: see below |
+//! | `synced 1s` | the process, by what it knows; it tells Redis what it counted | what each other process admits in its last second more |
 //!
-//! This module has the arithmetic of leases and reads no clock. `ratescope-redis` runs it with a real Redis; the tests run
-//! it with [`Lent`] in place of Redis, in virtual time.
+//! This module has the arithmetic of leases and of syncs, and reads no clock. `ratescope-redis` runs it with a real Redis;
+//! the tests run it in virtual time, with [`Lent`] and a state in place of Redis.
 //!
 //! # Leases
 //! A process *takes* n events of a key in one call. Redis counts all n at once, and the process decides about n events
@@ -47,6 +48,41 @@
 //! **What is lost.** What a process has taken and can't give back, because it ended or the answer was lost, counts until
 //! the limiter forgets it. It is never given back twice: Redis notes each lease, and takes it back only once.
 //!
+//! # Syncs
+//! A process decides by a state of its own: see [`Synced`]. Within the interval s after it counted an event, it *claims* the
+//! sum of what it counted and has not told, and sends it to Redis, which [charges](crate::Limiter::charge) it to the shared
+//! state. The answer is the shared state, in which the sums of all processes are. The process goes on from there, with what
+//! it has counted since the claim. No second call about the key is sent before the first one has ended.
+//!
+//! **What passes.** Let N be the number of processes, and d the longest time from the end of an interval s until the answer
+//! to its call. Consider the events that pass in a window of length w, in which the limiter forgets nothing that it counted:
+//! a window of any length for a bucket, one of its period for a log, one of the clock for a window of the clock.
+//!
+//! 1. Each process admits its last event in the window by the last answer that it had by then. Let R be the latest time at
+//!    which Redis computed one of these answers, and i the process that had it.
+//! 2. The events in the window that Redis had counted by R, and those of i, were all in the state of i at its last event,
+//!    none of them dated before it passed. So they are at most B(w).
+//! 3. The others were admitted by some j after it sent the call for its last answer, since that answer is no later than R.
+//!    After the first of these events, j sent another call within s. The answer came within d after that, and so after
+//!    the last of them. They lie within s + d.
+//!
+//! So what passes is at most B(w), and what each process but one admitted in its last s + d. Each process obeys the limiter
+//! by itself, so for a bucket that is at most B(w) + (N - 1) B(s + d) in any window, however long: it pays back what passed
+//! beyond the limit. (A process knows the time of Redis from the answers, and so up to d too late. When it learns better, its
+//! bucket has drained for so long: each of these windows is longer by d.) A window may admit all of its limit within s + d. So if all processes are flooded at the same time, N
+//! times the limit may pass once in a period, as if each was alone. The same holds while Redis is away.
+//!
+//! **What is refused.** An event counts from when Redis hears of it. So it counts longer, by at most s + d: a process that is
+//! alone on a log of 100/1m may have to wait for 61 s after its 100 events. That is why the interval must be at most
+//! [half](Share::problem) of the time that the limiter remembers. Sums of a window of the clock that has ended are not told.
+//!
+//! **What is lost.** What was claimed is told at most once. If an answer is lost, nobody knows whether the sum was counted.
+//! It stays in the state of the process until the next answer, and is not sent again: too little may be counted, never
+//! twice. Only a sum that was certainly not sent is [put back](Synced::tell_later), as when Redis can't be reached.
+//!
+//! EARRRL adds up impulses that decay, e^(-λ d) each. A sum of them decays in the same way, so the sum of a process, as it is
+//! at the time of its call, is all that Redis needs, and the order of the processes does not matter.
+//!
 //! ```
 //! use ratescope::limit::any::AnyLimiter;
 //! use ratescope::share::Share;
@@ -58,9 +94,11 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 
-use crate::extremes::smaller;
+use crate::estimate::recent_average::Impulse;
+use crate::extremes::{larger, smaller};
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
+use crate::limit::fixed_window::Begins;
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 use alloc::format;
@@ -78,37 +116,95 @@ pub enum Share {
     Exact,
     /// A process takes events in advance, for so long.
     Leased(Span),
+    /// A process decides by itself, and tells Redis within so long what it counted.
+    Synced(Span),
 }
 
 impl Share {
     /// The length of a lease that is not said.
     pub const LEASE: Span = Span::from_micros(100_000);
 
-    /// The shortest and the longest lease.
-    const LEASES: [Span; 2] = [Span::from_micros(10_000), Span::from_mins(1)];
+    /// The interval of syncs that is not said.
+    pub const SYNC: Span = Span::from_secs(1);
+
+    /// The shortest and the longest lease, and interval of syncs.
+    const LENGTHS: [Span; 2] = [Span::from_micros(10_000), Span::from_mins(1)];
 
     /// The length of its leases.
     pub const fn lease(self) -> Option<Span> {
         match self {
-            Share::Exact => None,
             Share::Leased(length) => Some(length),
+            _ => None,
+        }
+    }
+
+    /// The interval of its syncs.
+    pub const fn sync(self) -> Option<Span> {
+        match self {
+            Share::Synced(interval) => Some(interval),
+            _ => None,
         }
     }
 
     /// Why a limiter can't be shared in this way, if it can't.
     pub fn problem(self, limiter: &AnyLimiter) -> Option<String> {
-        if self == Share::Exact || lends(limiter) || counts_refused(limiter) {
-            return None;
+        match self {
+            Share::Exact => None,
+            Share::Leased(_) if lends(limiter) || counts_refused(limiter) => None,
+            Share::Leased(_) => Some(format!(
+                "{limiter} can't be leased; write share: exact, or take a bucket without a queue, or a window"
+            )),
+            Share::Synced(_) if !syncs(limiter) => Some(format!(
+                "{limiter} can't be synced; write share: exact, or take a bucket without a queue, a window of the clock or a sliding one, or earrrl"
+            )),
+            Share::Synced(interval) => {
+                let remembers = remembers(limiter);
+                let is_long = interval.as_secs_f64() * 2.0 > remembers.as_secs_f64();
+                is_long.then(|| {
+                    format!(
+                        "{limiter} forgets all within {remembers}; synced needs an interval of at most half of that"
+                    )
+                })
+            }
         }
-        Some(format!(
-            "{limiter} can't be leased; write share: exact, or take a bucket without a queue, or a window"
-        ))
     }
 
-    /// The most that passes in any interval of this length in all processes together, if all events cost `cost`.
+    /// The most that passes in any interval of this length in this number of processes together, if all events cost `cost`
+    /// and each process has the answer of Redis within `delay` after its interval.
+    pub fn max_admitted_by(
+        self,
+        processes: u32,
+        delay: Span,
+        limiter: &AnyLimiter,
+        window: Span,
+        cost: f64,
+    ) -> f64 {
+        let Share::Synced(interval) = self else {
+            return self.max_admitted(limiter, window, cost);
+        };
+        let one = limiter.max_admitted(window, cost);
+        if !is_bucket(limiter) {
+            return f64::from(processes.max(1)) * one;
+        }
+        let longer = |secs: f64| {
+            let span = Span::try_from_secs_f64(secs).unwrap_or(Span::from_hours(24 * 365));
+            limiter.max_admitted(span, cost)
+        };
+        let delay = delay.as_secs_f64();
+        // A call that takes longer than the interval delays the next one. The clock of a process may be so much late.
+        let unknown = longer(larger(interval.as_secs_f64(), delay) + 2.0 * delay);
+        let known = longer(window.as_secs_f64() + delay);
+        smaller(
+            known + f64::from(processes.max(1) - 1) * unknown,
+            f64::from(processes.max(1)) * longer(window.as_secs_f64() + delay),
+        )
+    }
+    /// The most that passes in any interval of this length in any number of processes together, if all events cost `cost`.
+    /// Infinite if they are [synced](Self::max_admitted_by).
     pub fn max_admitted(self, limiter: &AnyLimiter, window: Span, cost: f64) -> f64 {
         let most = limiter.max_admitted(window, cost);
         match self {
+            Share::Synced(_) => f64::INFINITY,
             Share::Leased(length) if lends(limiter) && !ends_with_window(limiter) => {
                 let longer = Span::try_from_secs_f64(window.as_secs_f64() + length.as_secs_f64())
                     .unwrap_or(window);
@@ -120,35 +216,38 @@ impl Share {
     }
 }
 
-/// Writes `exact` or `leased 100ms`.
+/// Writes `exact`, `leased 100ms` or `synced 1s`.
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Share::Exact => f.write_str("exact"),
             Share::Leased(length) => write!(f, "leased {length}"),
+            Share::Synced(interval) => write!(f, "synced {interval}"),
         }
     }
 }
 
-/// The length may be missing, as in `leased`.
+/// The length may be missing, as in `leased` and `synced`.
 impl FromStr for Share {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        const WANT: &str =
-            "write exact, or leased with a length from 10ms to 1m, as in leased 100ms";
+        const WANT: &str = "write exact, or leased or synced with a length from 10ms to 1m, as in leased 100ms or synced 1s";
         let text = text.trim();
         let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        match (word, rest.trim()) {
-            ("exact", "") => Ok(Share::Exact),
-            ("leased", "") => Ok(Share::Leased(Share::LEASE)),
-            ("leased", length) => {
-                let [least, most] = Share::LEASES;
-                let length: Option<Span> = length.parse().ok();
-                let length = length.filter(|length| (least..=most).contains(length));
-                length.map(Share::Leased).ok_or_else(|| ParseError::whole(text, WANT))
-            }
-            _ => Err(ParseError::whole(text, WANT)),
+        let wrong = || ParseError::whole(text, WANT);
+        let length = |usual: Span| {
+            let [least, most] = Share::LENGTHS;
+            let rest = rest.trim();
+            let length: Option<Span> =
+                if rest.is_empty() { Some(usual) } else { rest.parse().ok() };
+            length.filter(|length| (least..=most).contains(length)).ok_or_else(wrong)
+        };
+        match word {
+            "exact" if rest.is_empty() => Ok(Share::Exact),
+            "leased" => length(Share::LEASE).map(Share::Leased),
+            "synced" => length(Share::SYNC).map(Share::Synced),
+            _ => Err(wrong()),
         }
     }
 }
@@ -157,6 +256,34 @@ impl FromStr for Share {
 /// earlier ones must not have its place in the queue taken in advance.
 pub fn lends(limiter: &AnyLimiter) -> bool {
     limiter.can_undo() && !limiter.delays()
+}
+
+/// True if processes can count apart and [charge](Limiter::charge) their sums. The rate of Exim depends on the gaps between
+/// events, and a queue on their order, which a sum does not have. Windows from the first event begin when their process
+/// says so.
+pub fn syncs(limiter: &AnyLimiter) -> bool {
+    match limiter {
+        AnyLimiter::Earrrl(_) => true,
+        AnyLimiter::FixedWindow(window) => window.begins() != Begins::WithFirst,
+        _ => lends(limiter),
+    }
+}
+
+fn is_bucket(limiter: &AnyLimiter) -> bool {
+    matches!(limiter, AnyLimiter::TokenBucket(_) | AnyLimiter::Gcra(_))
+}
+
+/// How long a limiter that is full remembers it, if nothing else comes.
+fn remembers(limiter: &AnyLimiter) -> Span {
+    match limiter {
+        AnyLimiter::FixedWindow(window) => window.limit().per(),
+        _ => {
+            let mut full = limiter.initial();
+            let most = limiter.remaining(&full, Time::ZERO);
+            limiter.record(&mut full, Time::ZERO, most, true);
+            limiter.reset_after(&full, Time::ZERO)
+        }
+    }
 }
 
 /// True if this limiter counts the events that it refuses, and can be told their sum.
@@ -212,7 +339,7 @@ pub fn intact<L: Limiter>(
     counted: Time,
     left: f64,
 ) -> Time {
-    if !matches!(kind, AnyLimiter::TokenBucket(_) | AnyLimiter::Gcra(_)) {
+    if !is_bucket(kind) {
         return counted;
     }
     let mut other = state.clone();
@@ -329,6 +456,118 @@ impl Lease {
     /// True if nothing is left, and the pace is too old to be of use.
     pub fn is_over(&self, now: Time, length: Span) -> bool {
         self.left == 0 && now.since(self.begun) > 2.0 * length.as_secs_f64()
+    }
+}
+
+/// What a process knows of one limit at a key that is synced. Times are those of Redis, as far as the process knows them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Synced<S> {
+    state: S,
+    /// What it counted and has not told, and when it counted last.
+    untold: Impulse,
+}
+
+impl<S: Clone> Synced<S> {
+    /// A key of which this state is known.
+    pub fn new(state: S) -> Self {
+        Synced { state, untold: Impulse::default() }
+    }
+
+    /// All that is known to be counted.
+    pub fn state(&self) -> &S {
+        &self.state
+    }
+
+    /// Counts an event as [`Limiter::record`] does. `kind` is the limiter as it was written.
+    pub fn record<L: Limiter<State = S>>(
+        &mut self,
+        limiter: &L,
+        kind: &AnyLimiter,
+        now: Time,
+        cost: f64,
+        allowed: bool,
+    ) {
+        limiter.record(&mut self.state, now, cost, allowed);
+        if allowed || counts_refused(kind) {
+            self.tell_later(kind, now, cost);
+        }
+    }
+
+    /// Takes back an event that was counted at `at`, if it has not been told. Returns whether it did.
+    pub fn undo<L: Limiter<State = S>>(
+        &mut self,
+        limiter: &L,
+        at: Time,
+        now: Time,
+        cost: f64,
+    ) -> bool {
+        let takes = cost <= self.untold.size && limiter.undo(&mut self.state, at, now, cost);
+        if takes {
+            self.untold.size -= cost;
+        }
+        takes
+    }
+
+    /// The sum that it counted and has not told.
+    pub fn untold(&self) -> f64 {
+        self.untold.size
+    }
+
+    /// The same, with another form of the state.
+    pub fn carried(self, state: impl FnOnce(S) -> S) -> Self {
+        Synced { state: state(self.state), ..self }
+    }
+
+    /// Takes the sum that is to be told: as far as it still counts, but for a bucket at most what the bucket admits in two
+    /// intervals. (What others count keeps a bucket from draining what this process counted, so its level is not enough.)
+    pub fn claim<L: Limiter<State = S>>(
+        &mut self,
+        limiter: &L,
+        kind: &AnyLimiter,
+        interval: Span,
+        now: Time,
+    ) -> f64 {
+        let sum = self.untold_at(kind, now);
+        self.untold = Impulse::default();
+        if let AnyLimiter::Earrrl(_) = kind {
+            return sum;
+        }
+        if !is_bucket(kind) {
+            return smaller(sum, limiter.peek(&self.state, now, 0.0).level);
+        }
+        let twice = Span::try_from_secs_f64(2.0 * interval.as_secs_f64()).unwrap_or(interval);
+        let size = kind.remaining(&kind.initial(), now);
+        smaller(sum, larger(kind.max_admitted(twice, 1.0), size))
+    }
+
+    /// Adds a sum to what is untold, such as one that was claimed and certainly not sent.
+    pub fn tell_later(&mut self, kind: &AnyLimiter, now: Time, sum: f64) {
+        let size = smaller(self.untold_at(kind, now) + sum, f64::MAX);
+        self.untold = Impulse { size, at: now.max(self.untold.at) };
+    }
+
+    /// Takes over the shared state of an answer, with what was counted since the claim.
+    pub fn adopt<L: Limiter<State = S>>(
+        &mut self,
+        limiter: &L,
+        kind: &AnyLimiter,
+        shared: S,
+        now: Time,
+    ) {
+        self.state = shared;
+        let untold = self.untold_at(kind, now);
+        if untold > 0.0 {
+            // A sum of costs is no bad number.
+            let _ = limiter.charge(&mut self.state, now, untold);
+        }
+    }
+
+    /// What is untold, as much of it as there is at `now`.
+    fn untold_at(&self, kind: &AnyLimiter, now: Time) -> f64 {
+        match kind {
+            AnyLimiter::Earrrl(earrrl) => earrrl.estimator().add(self.untold, now, 0.0).size,
+            _ => self.untold.size,
+        }
     }
 }
 

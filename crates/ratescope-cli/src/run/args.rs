@@ -154,8 +154,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value = "1", requires = "store", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) processes: u32,
 
-    /// How processes share limits of rules that don't say it: exact, where each event asks the store, or leased 100ms, where
-    /// a process takes several events of a busy key in advance, for so long. A rule that can't be leased stays exact
+    /// How processes share limits of rules that don't say it: exact, where each event asks the store; leased 100ms, where
+    /// a process takes several events of a busy key in advance, for so long; or synced 1s, where it decides by itself and
+    /// tells the store within so long what it counted. A rule that can't be shared in this way stays exact
     #[arg(long, value_name = "SHARE", default_value = "exact", requires = "store")]
     pub(super) share: Share,
 

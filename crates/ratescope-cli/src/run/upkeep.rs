@@ -32,7 +32,7 @@ pub(super) fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
     metrics::set_global_recorder(recorder)?;
     metrics::describe_counter!(
         "ratescope_leased_here_total",
-        "decisions that leases made without a call to the store"
+        "decisions that leases and syncs made without a call to the store"
     );
     metrics::describe_counter!(
         "ratescope_leased_events_total",
@@ -45,6 +45,18 @@ pub(super) fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
     metrics::describe_counter!(
         "ratescope_leased_lost_total",
         "events that were taken in advance, and could not be given back"
+    );
+    metrics::describe_counter!(
+        "ratescope_synced_calls_total",
+        "calls by which the store was told what was counted here"
+    );
+    metrics::describe_counter!(
+        "ratescope_synced_lost_total",
+        "events of which the store was told without an answer, and which it may not have counted"
+    );
+    metrics::describe_gauge!(
+        "ratescope_synced_waiting_seconds",
+        "how long the oldest event has waited of which the store was not told"
     );
     metrics::describe_gauge!("ratescope_green", "1 while the health is green, and else 0");
     metrics::describe_gauge!("ratescope_load_percent", "The load on which elastic rules depend");
@@ -59,6 +71,7 @@ pub(super) async fn keep_up(admin: &Admin, reporter: &HealthReporter, load: Opti
     let Admin { service, metrics, health, .. } = admin;
     let process = metrics_process::Collector::default();
     let mut was_green = None;
+    let mut was_lost = 0;
     loop {
         process.collect();
         health.ping().await;
@@ -95,6 +108,18 @@ pub(super) async fn keep_up(admin: &Admin, reporter: &HealthReporter, load: Opti
             metrics::counter!("ratescope_leased_events_total").absolute(leased.lent);
             metrics::counter!("ratescope_leased_given_back_total").absolute(leased.given_back);
             metrics::counter!("ratescope_leased_lost_total").absolute(leased.lost);
+            metrics::counter!("ratescope_synced_calls_total").absolute(leased.told);
+            metrics::counter!("ratescope_synced_lost_total").absolute(leased.told_lost);
+            metrics::gauge!("ratescope_synced_waiting_seconds").set(leased.waits.as_secs_f64());
+            let lost = leased.told_lost - was_lost;
+            was_lost = leased.told_lost;
+            if lost > 0 {
+                tracing::warn!(
+                    target: "ratescope",
+                    lost,
+                    "the store was told of these events and has not answered; it may not have counted them"
+                );
+            }
         }
         metrics.run_upkeep();
         log::report_left_out();

@@ -1,4 +1,4 @@
-//! Leases beside asking for each event: decisions a second of one process with 64 tasks, and calls to Redis in 100 events,
+//! Leases and syncs beside asking for each event: decisions a second of one process with 64 tasks, and calls to Redis in 100 events,
 //! for one key, for a million keys by Zipf's law, and for a key that is refused.
 
 use crate::server::Server;
@@ -28,11 +28,11 @@ pub(crate) fn print(rounds: usize) {
     let _entered = runtime.enter();
     let mut rows = Vec::new();
     for (what, limit, keys) in [
-        ("one key", "gcra 10000000/1s burst 1000000", 1),
-        ("a million keys by Zipf", "gcra 10000/1s burst 1000", 1_000_000),
+        ("one key", "gcra 10000000/1s burst 20000000", 1),
+        ("a million keys by Zipf", "gcra 10000/1s burst 20000", 1_000_000),
         ("one key, refused", "sliding-log 5/1h", 1),
     ] {
-        for share in ["exact", "leased"] {
+        for share in ["exact", "leased", "synced"] {
             let prefix = format!("{}:", rows.len());
             let share: Share = share.parse().unwrap();
             let options = Options::default().prefix(prefix).share(share);

@@ -1,6 +1,8 @@
-//! The task that gives back what is left of leases that have ended, and tells Redis of refused events that count.
+//! The task that gives back what is left of leases that have ended, and tells Redis of refused events that count. It begins
+//! the calls about keys that are synced, too.
 
-use super::super::link::Link;
+use super::super::fallback::Clock;
+use super::super::link::{Link, within_a_runtime};
 use super::super::options::TimeSource;
 use super::super::plan::{self, Does, EventKey, Leasing, Op, Question};
 use super::super::script::Leases as LeaseScript;
@@ -20,27 +22,34 @@ use tokio::time::{Instant, timeout};
 const AT_A_TIME: usize = 32;
 
 impl Leases {
-    /// Starts the task that gives back, unless it runs. It looks once in each `pause`, and ends with the store.
+    /// Starts the task that gives back and tells, unless it runs, if there is a runtime. It looks once in each `pause`, and
+    /// ends with the store.
     pub(in super::super) fn sweep(
         self: &Arc<Self>,
         link: &Arc<Link>,
-        clock: TimeSource,
+        clock: &Arc<Clock>,
+        source: TimeSource,
         pause: Duration,
     ) {
         let pause = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
+        let is_swept = self.is_swept.load(Ordering::Relaxed);
+        if is_swept && self.pause.load(Ordering::Relaxed) <= pause || within_a_runtime().is_err() {
+            return;
+        }
         if self.pause.swap(pause, Ordering::Relaxed) > pause {
             self.hurry.notify_one();
         }
         if self.is_swept.swap(true, Ordering::Relaxed) {
             return;
         }
-        let (leases, link) = (Arc::downgrade(self), Arc::downgrade(link));
+        let (leases, link, clock) = (Arc::downgrade(self), Arc::downgrade(link), Arc::clone(clock));
         // Also if its runtime ends, so that another can start it.
         let ends = Ends(Arc::downgrade(self));
         tokio::spawn(async move {
             let _ends = ends;
             while let (Some(leases), Some(link)) = (leases.upgrade(), link.upgrade()) {
-                leases.sweep_once(&link, clock).await;
+                leases.tell_due(&link, &clock, source);
+                leases.sweep_once(&link, source).await;
                 drop(link);
                 let pause = Duration::from_micros(leases.pause.load(Ordering::Relaxed));
                 let hurry = leases.hurry.notified();

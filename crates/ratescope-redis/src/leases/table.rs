@@ -4,6 +4,7 @@ use super::super::Few;
 use super::super::plan::{Item, Plan, Question};
 use super::super::reply::State;
 use super::Unit;
+use super::synced::Local;
 use ratescope::limit::Limiter;
 use ratescope::outcome::Outcome;
 use ratescope::share::{Lease, Unused, counts_refused, lendable};
@@ -15,6 +16,8 @@ use tokio::sync::watch;
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) keys: HashMap<Vec<u8>, Entry>,
+    /// Those that are synced, with all costs together.
+    pub(super) synced: HashMap<Vec<u8>, Local>,
     pub(super) returns: Vec<Return>,
 }
 

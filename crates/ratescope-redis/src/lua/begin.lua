@@ -7,7 +7,7 @@ local args_, op_ = ARGV[1], ARGV[2]
 -- Whether all limits let it pass; the outcomes of the limits; the states of the keys.
 local looks_, charges_, tells_, allowed_, reply_, states_ = false, false, false, true, '', ''
 if op_ then
-  looks_, charges_ = op_ == 'peek' or op_ == 'peek+', op_ == 'charge'
+  looks_, charges_ = op_ == 'peek' or op_ == 'peek+', op_ == 'charge' or op_ == 'charge+'
   tells_ = byte(op_, #op_) == 43
   allowed_ = op_ ~= 'refuse' and op_ ~= 'refuse+'
 end

@@ -62,6 +62,15 @@ impl<L: Limiter> State<L> {
     pub fn new(by: Option<Arc<L>>, state: L::State) -> Self {
         State { by, state }
     }
+
+    /// The same state, where another limiter is the usual one now than `usual`, by which it was counted.
+    #[doc(hidden)]
+    pub fn counted_by(self, usual: &L) -> Self
+    where
+        L: Clone,
+    {
+        State { by: Some(self.by.unwrap_or_else(|| Arc::new(usual.clone()))), ..self }
+    }
 }
 
 impl<L> PerKey<L> {

@@ -83,23 +83,9 @@ impl Rule {
         for limit in self.limits() {
             writeln!(f, "  {limit}: {}", self.most(limit))?;
         }
-        if let Some(Share::Leased(length)) = self.share() {
-            for limit in self.limits() {
-                let cost = self.cost().unwrap_or(1.0);
-                if !lends(&limit.limiter) {
-                    writeln!(
-                        f,
-                        "  leased for {length}: what is refused is told to Redis once in {length}"
-                    )?;
-                    continue;
-                }
-                let most = AtMost(|span| {
-                    libm::floor(
-                        Share::Leased(length).max_admitted(&limit.limiter, span, cost) / cost,
-                    )
-                });
-                writeln!(f, "  leased for {length}: {most}, over any number of processes")?;
-            }
+        for limit in self.limits() {
+            let shared = Shared { share: self.share().unwrap_or_default(), most: self.most(limit) };
+            write!(f, "{shared}")?;
         }
         match self.throttle() {
             Throttle::Hard => {}
@@ -149,6 +135,45 @@ impl fmt::Display for Most<'_> {
         write!(f, "{}, ", By(per))?;
         let most = AtMost(|span| libm::floor(limiter.max_admitted(span, *cost) / cost));
         most.fmt(f)
+    }
+}
+
+/// What a limit that is not exact promises, as a line.
+struct Shared<'a> {
+    share: Share,
+    most: Most<'a>,
+}
+
+/// The delay of Redis for which the promise of a sync is said.
+const DELAY: Span = Span::from_micros(100_000);
+
+impl fmt::Display for Shared<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shared { share, most: Most { limit: Limit { limiter, .. }, cost } } = self;
+        let events = |admitted: f64| libm::floor(admitted / cost);
+        match *share {
+            Share::Exact => Ok(()),
+            Share::Leased(length) if !lends(limiter) => {
+                writeln!(
+                    f,
+                    "  leased for {length}: what is refused is told to Redis once in {length}"
+                )
+            }
+            Share::Leased(length) => {
+                let most = AtMost(|span| events(share.max_admitted(limiter, span, *cost)));
+                writeln!(f, "  leased for {length}: {most}, over any number of processes")
+            }
+            Share::Synced(interval) => {
+                const N: u32 = 3;
+                let most =
+                    AtMost(|span| events(share.max_admitted_by(N, DELAY, limiter, span, *cost)));
+                writeln!(
+                    f,
+                    "  synced within {interval}: {most}, over {N} processes that are flooded at the same time, if \
+                     Redis answers within {DELAY}"
+                )
+            }
+        }
     }
 }
 

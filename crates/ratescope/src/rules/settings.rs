@@ -139,8 +139,10 @@ impl RuleSettings {
             return None;
         }
         if self.shadow || self.throttle != Throttle::Hard {
-            let problem = "only limits that refuse can be leased, neither a shadow nor a soft or elastic throttle";
-            return Some(problem.to_owned());
+            let how = if share.sync().is_some() { "synced" } else { "leased" };
+            return Some(format!(
+                "only limits that refuse can be {how}, neither a shadow nor a soft or elastic throttle"
+            ));
         }
         self.limits.iter().find_map(|limit| share.problem(&limit.limiter))
     }

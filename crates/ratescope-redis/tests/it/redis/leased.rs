@@ -10,21 +10,21 @@ use ratescope::{Event, Span, Time};
 use ratescope_redis::{Options, RedisStore};
 use std::time::{Duration, Instant};
 
-const ANN: &[(&str, &str)] = &[("user", "ann")];
+pub(super) const ANN: &[(&str, &str)] = &[("user", "ann")];
 
 fn leased(length: &str) -> Options {
     let share: Share = format!("leased {length}").parse().unwrap();
     Options::default().deadline(PATIENCE).share(share)
 }
 
-async fn ask(store: &RedisStore) -> Decision {
+pub(super) async fn ask(store: &RedisStore) -> Decision {
     let decision = check(store, Time::ZERO, 1.0, ANN, Details::ALL).await;
     assert_eq!(decision.fault, None);
     decision
 }
 
 /// How many scripts the server has run.
-fn calls(server: &Server) -> u64 {
+pub(super) fn calls(server: &Server) -> u64 {
     let stats = server.info("commandstats");
     let each = stats.lines().filter_map(|line| {
         let rest = line.strip_prefix("cmdstat_eval")?;
@@ -45,7 +45,7 @@ async fn until_lent(store: &RedisStore) -> u64 {
     passed
 }
 
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+pub(super) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let begun = Instant::now();
     while !is_so().await {
         assert!(begun.elapsed() < PATIENCE, "{what}");
@@ -54,7 +54,7 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 }
 
 /// The level on Redis.
-async fn counted(store: &RedisStore) -> f64 {
+pub(super) async fn counted(store: &RedisStore) -> f64 {
     level(&looked(store, ANN).await).unwrap()
 }
 

@@ -10,6 +10,7 @@ mod faults;
 mod hostile;
 mod late;
 mod leased;
+mod lent;
 mod listed;
 mod many;
 mod nodes;
@@ -21,6 +22,7 @@ mod sentinels;
 mod server;
 #[cfg(target_os = "linux")]
 mod sockets;
+mod synced;
 #[cfg(feature = "tls")]
 mod tls;
 mod together;

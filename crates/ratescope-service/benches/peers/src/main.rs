@@ -117,6 +117,7 @@ fn rows(ours: &str, folder: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
     let store = format!("redis://{}", redis.at);
     // The rows of one Redis have keys of their own.
     let leased = run(&["--store", &store, "--share", "leased", "--prefix", "leased:"])?;
+    let synced = run(&["--store", &store, "--share", "synced", "--prefix", "synced:"])?;
     let stored = run(&["--store", &store])?.with(redis);
     let programs = [
         ("tonic, answers OK: the floor", Program::peer("floor")?, &one_frame, 1),
@@ -126,6 +127,7 @@ fn rows(ours: &str, folder: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
         ("ours, three rules", run(&[])?, &three_frame, 3),
         ("ours, one rule on Redis", stored, &one_frame, 1),
         ("ours, one rule on Redis, leased", leased, &one_frame, 1),
+        ("ours, one rule on Redis, synced", synced, &one_frame, 1),
     ];
     let mut rows = Vec::new();
     for (name, program, load, n) in programs {

@@ -7,6 +7,7 @@ mod limiter;
 mod normal;
 mod share;
 mod smoothed;
+mod synced;
 
 use proptest::prelude::*;
 use ratescope::{Span, Time};

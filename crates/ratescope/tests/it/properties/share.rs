@@ -10,20 +10,20 @@ use std::collections::BinaryHeap;
 
 const LENGTH: Span = Span::from_micros(100_000);
 const A: i64 = 100_000;
-const BEGIN: i64 = 1_000_000_000_000;
+pub(super) const BEGIN: i64 = 1_000_000_000_000;
 
 /// Numbers from a seed, as xorshift gives them.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, n: i64) -> i64 {
+    pub(super) fn below(&mut self, n: i64) -> i64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         i64::try_from(self.0 % n.unsigned_abs()).unwrap()
     }
 
-    fn one_in(&mut self, n: i64) -> bool {
+    pub(super) fn one_in(&mut self, n: i64) -> bool {
         self.below(n) == 0
     }
 }
@@ -334,7 +334,7 @@ fn assert_bounded(limiter: &AnyLimiter, passed: &[i64]) {
 }
 
 /// Each window that begins with an event and ends with one admits at most so much.
-fn assert_each_window(limiter: &AnyLimiter, passed: &[i64], most: impl Fn(Span) -> f64) {
+pub(super) fn assert_each_window(limiter: &AnyLimiter, passed: &[i64], most: impl Fn(Span) -> f64) {
     for (i, first) in passed.iter().enumerate() {
         for (last, n) in passed[i..].iter().zip(1u32..) {
             let window = Span::from_micros((last - first + 1).unsigned_abs());
@@ -458,15 +458,42 @@ fn redis_learns_after_a_flush() {
 
 #[test]
 fn shares_have_a_text_form() {
-    for (text, shown) in
-        [("exact", "exact"), ("leased", "leased 100ms"), ("leased 1s", "leased 1s")]
-    {
+    for (text, shown) in [
+        ("exact", "exact"),
+        ("leased", "leased 100ms"),
+        ("leased 1s", "leased 1s"),
+        ("synced", "synced 1s"),
+        (" synced  250ms ", "synced 250ms"),
+    ] {
         assert_eq!(text.parse::<Share>().unwrap().to_string(), shown);
     }
-    for wrong in ["", "lent", "leased 1ms", "leased 2m", "leased x", "exact 1s"] {
+    for wrong in
+        ["", "lent", "leased 1ms", "leased 2m", "leased x", "exact 1s", "synced 0s", "synced 1s x"]
+    {
         let error = wrong.parse::<Share>().unwrap_err();
-        assert!(error.problem().contains("leased 100ms"), "{error}");
+        assert!(error.problem().contains("leased 100ms or synced 1s"), "{error}");
     }
     let problem = Share::Leased(LENGTH).problem(&"nginx 10/1s burst 20".parse().unwrap()).unwrap();
     assert!(problem.ends_with("take a bucket without a queue, or a window"), "{problem}");
+    for (limiter, problem) in [
+        ("sliding-log 10/2s", None),
+        ("fixed-window 10/2s attempts", None),
+        ("earrrl 10/1s", None),
+        ("gcra 10/1s burst 20", None),
+        (
+            "gcra 10/1s burst 19",
+            Some("within 1.9s; synced needs an interval of at most half of that"),
+        ),
+        ("fixed-window 10/1s", Some("within 1s; synced needs an interval of at most half of that")),
+        (
+            "exim 10/1m",
+            Some("a bucket without a queue, a window of the clock or a sliding one, or earrrl"),
+        ),
+        ("leaky-bucket 10/1s queue 30", Some("a sliding one, or earrrl")),
+        ("fixed-window 10/1m from first", Some("a sliding one, or earrrl")),
+    ] {
+        let said = Share::Synced(Share::SYNC).problem(&limiter.parse().unwrap());
+        assert_eq!(said.is_some(), problem.is_some(), "{limiter}: {said:?}");
+        assert!(problem.is_none_or(|problem| said.unwrap().ends_with(problem)), "{limiter}");
+    }
 }

@@ -1,0 +1,337 @@
+//! Keys that are synced: what this process knows of them, and the task that tells Redis what it counted.
+
+use super::super::Few;
+use super::super::fallback::Clock;
+use super::super::link::Link;
+use super::super::options::TimeSource;
+use super::super::plan::{self, Does, Item, Leasing, Op, Plan, Question};
+use super::super::reply::{self, Reply, State};
+use super::table::{Table, Told};
+use super::{KEYS, Leases, Unit};
+use core::sync::atomic::Ordering;
+use ratescope::limit::{Limiter, MAX_COST};
+use ratescope::rules::{Details, Fault};
+use ratescope::share::{Share, Synced};
+use ratescope::time::{Span, Time};
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// How many calls are under way at a time. They share a connection, so they are sent together.
+const AT_A_TIME: usize = 64;
+
+/// What is known of a key.
+pub(super) struct Local {
+    /// A question about this key alone.
+    question: Question,
+    limits: Few<Synced<State>>,
+    interval: Span,
+    /// When the first event was decided since the last call, or a call failed, by the clock of this process. (A refused event
+    /// tells nothing, but a key that is refused must notice a reset elsewhere.)
+    since: Option<Time>,
+    /// When the first event was decided of which Redis was not told.
+    waits: Option<Time>,
+    /// A call about it is under way.
+    is_called: bool,
+    /// The cost of events that pass here, while Redis is asked about their other keys.
+    pub(super) reserved: f64,
+}
+
+impl Local {
+    fn new(question: Question, interval: Span) -> Self {
+        let limits = items(&question).map(|item| Synced::new(item.limiter.initial())).collect();
+        let (since, waits) = (None, None);
+        Local { question, limits, interval, since, waits, is_called: false, reserved: 0.0 }
+    }
+
+    /// Whether an event of this cost passes at a time of Redis.
+    pub(super) fn passes(&self, at: Time, cost: f64) -> bool {
+        let mut each = items(&self.question).zip(&self.limits);
+        each.all(|(item, limit)| {
+            item.limiter.peek(limit.state(), at, cost + self.reserved).is_allowed()
+        })
+    }
+
+    /// What the limits say about an event, which then counts as allowed or refused; `None` if neither.
+    pub(super) fn decide(&mut self, now: Time, at: Time, cost: f64, counts: Option<bool>) -> Told {
+        let mut told = Told { outcomes: Few::new(), states: Few::new() };
+        for (item, limit) in items(&self.question).zip(&mut self.limits) {
+            told.outcomes.push(item.limiter.peek(limit.state(), at, cost));
+            if let Some(allowed) = counts {
+                limit.record(&item.limiter, item.limiter.decides(), at, cost, allowed);
+            }
+            told.states.push(limit.state().clone());
+        }
+        self.since.get_or_insert(now);
+        self.waits.get_or_insert(now);
+        told
+    }
+
+    /// The largest part of any limit that is untold.
+    fn untold(&self) -> f64 {
+        let each = items(&self.question).zip(&self.limits).map(|(item, limit)| {
+            let size = item.limiter.remaining(&item.limiter.initial(), Time::ZERO);
+            limit.untold() / size
+        });
+        each.fold(0.0, f64::max)
+    }
+
+    fn is_new(&self, at: Time) -> bool {
+        let is_idle = self.since.is_none() && !self.is_called && self.reserved == 0.0;
+        let mut each = items(&self.question).zip(&self.limits);
+        is_idle
+            && each.all(|(item, limit)| item.limiter.reset_after(limit.state(), at) == Span::ZERO)
+    }
+
+    /// This key under other rules. The states go on as they do on Redis.
+    fn carried(self, question: Question, interval: Span) -> Self {
+        let before: Few<_> = items(&self.question).map(|item| item.limiter.clone()).collect();
+        let own = items(&question).zip(before).zip(self.limits);
+        let limits = own.map(|((item, before), limit)| {
+            let is_same = item.limiter.decides() == before.decides();
+            let carried = |state: State| match is_same {
+                true => state,
+                false => state.counted_by(before.decides()),
+            };
+            limit.carried(carried)
+        });
+        let limits = limits.collect();
+        Local { question, limits, interval, ..self }
+    }
+
+    fn adopt(&mut self, states: impl IntoIterator<Item = State>, at: Time) {
+        for ((item, limit), state) in items(&self.question).zip(&mut self.limits).zip(states) {
+            limit.adopt(&item.limiter, item.limiter.decides(), state, at);
+        }
+    }
+}
+
+fn items(question: &Question) -> impl Iterator<Item = &Item> {
+    question.keys.iter().flat_map(|key| question.plan.items(key.group))
+}
+
+impl Table {
+    /// What is known of a key that is synced. `None` if there is no room for another one.
+    pub(super) fn local(&mut self, unit: &Unit, questions: &[Question]) -> Option<&mut Local> {
+        let question = questions.get(unit.question)?;
+        let interval = unit.share.sync()?;
+        let own = || question.about([unit.key.clone()]);
+        match self.synced.get(&unit.id) {
+            Some(local) if Arc::ptr_eq(&local.question.plan, &question.plan) => {}
+            Some(_) => {
+                let before = self.synced.remove(&unit.id)?;
+                self.synced.insert(unit.id.clone(), before.carried(own(), interval));
+            }
+            None if self.synced.len() >= KEYS => return None,
+            None => _ = self.synced.insert(unit.id.clone(), Local::new(own(), interval)),
+        }
+        self.synced.get_mut(&unit.id)
+    }
+}
+
+impl Leases {
+    /// Starts a task that tells Redis what is due, unless one is under way.
+    pub(super) fn tell_due(
+        self: &Arc<Self>,
+        link: &Arc<Link>,
+        clock: &Arc<Clock>,
+        source: TimeSource,
+    ) {
+        let due = self.due(clock);
+        if due.is_empty() || self.is_syncing.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (leases, link, clock) = (Arc::clone(self), Arc::clone(link), Arc::clone(clock));
+        let ends = Ends(Arc::downgrade(self));
+        tokio::spawn(async move {
+            let _ends = ends;
+            let mut calls = JoinSet::new();
+            for key in due {
+                let (leases, link, clock) =
+                    (Arc::clone(&leases), Arc::clone(&link), Arc::clone(&clock));
+                calls.spawn(async move { leases.tell_one(&key, &link, &clock, source).await });
+                if calls.len() >= AT_A_TIME {
+                    calls.join_next().await;
+                }
+            }
+            while calls.join_next().await.is_some() {}
+        });
+    }
+
+    /// The keys that are due before the next look, those first of which the largest part of a limit is untold. Drops those
+    /// of which nothing counts any more.
+    fn due(&self, clock: &Clock) -> Vec<Vec<u8>> {
+        let now = self.now();
+        let at = clock.now();
+        let next = now.after(Span::from_micros(self.pause.load(Ordering::Relaxed)));
+        let mut table = self.table();
+        let mut due = Vec::new();
+        let mut oldest = now;
+        table.synced.retain(|key, local| {
+            let Some(since) = local.since else { return !local.is_new(at) };
+            oldest = oldest.min(local.waits.unwrap_or(now));
+            if !local.is_called && since.after(local.interval) <= next {
+                due.push((local.untold(), key.clone()));
+            }
+            true
+        });
+        drop(table);
+        let waits = now.as_micros().saturating_sub(oldest.as_micros());
+        self.tally.waits.store(u64::try_from(waits).unwrap_or(0), Ordering::Relaxed);
+        due.sort_unstable_by(|(a, _), (b, _)| b.total_cmp(a));
+        due.into_iter().map(|(_, key)| key).collect()
+    }
+
+    /// Tells Redis what was counted at a key, and takes over the states that it returns.
+    async fn tell_one(&self, key: &[u8], link: &Link, clock: &Clock, source: TimeSource) {
+        let Some((question, sums, since)) = self.claim_sums(key, clock) else { return };
+        let called = Called { leases: self, key, since, is_answered: false };
+        let mut questions = [question];
+        let host = Time::from(std::time::SystemTime::now());
+        let details = Details::default().with_retry();
+        let leasing = Leasing::default();
+        let Some(call) = plan::call(&mut questions, Op::Check, details, source, host, leasing)
+        else {
+            return;
+        };
+        let read = |bytes: &[u8]| reply::read(&questions, &call, bytes);
+        let answer = link.run(&call, link.until_in_background(), read).await;
+        self.told(called, &sums, clock, answer);
+    }
+
+    /// Claims what is untold at a key, for a call about it, and since when it waits.
+    fn claim_sums(&self, key: &[u8], clock: &Clock) -> Option<(Question, Few<f64>, Time)> {
+        let mut table = self.table();
+        let local = table.synced.get_mut(key).filter(|local| !local.is_called)?;
+        local.is_called = true;
+        local.since = None;
+        let since = local.waits.take().unwrap_or_else(|| self.now());
+        let at = clock.now();
+        let mut question = local.question.clone();
+        question.does = Does::Charge;
+        let places: Few<usize> =
+            question.keys.iter().flat_map(|key| question.places(key)).collect();
+        let mut sums = Few::new();
+        for ((item, limit), place) in items(&local.question).zip(&mut local.limits).zip(places) {
+            let sum = limit.claim(&item.limiter, item.limiter.decides(), local.interval, at);
+            sums.push(sum);
+            if let Some(ask) = question.asks.get_mut(place) {
+                ask.cost = sum.min(MAX_COST);
+            }
+        }
+        Some((question, sums, since))
+    }
+
+    /// Takes over what Redis has answered about a key.
+    fn told(
+        &self,
+        mut called: Called<'_>,
+        sums: &[f64],
+        clock: &Clock,
+        answer: Result<Vec<Reply>, Fault>,
+    ) {
+        called.is_answered = true;
+        let now = self.now();
+        let mut table = self.table();
+        let largest = sums.iter().copied().fold(0.0, f64::max);
+        let Some(local) = table.synced.get_mut(called.key) else { return };
+        local.is_called = false;
+        match answer {
+            Ok(mut replies) => {
+                let Some(Reply { time, states: Some(states), .. }) = replies.pop() else { return };
+                clock.set(time);
+                let at = clock.now().max(time);
+                let key = local.question.keys.first();
+                let places: Few<usize> =
+                    key.into_iter().flat_map(|key| local.question.places(key)).collect();
+                local.adopt(places.into_iter().filter_map(|place| states.get(place).cloned()), at);
+                self.tally.told.fetch_add(1, Ordering::Relaxed);
+                let waited = now.as_micros().saturating_sub(called.since.as_micros());
+                let waited = u64::try_from(waited).unwrap_or(0);
+                self.tally.slowest.fetch_max(waited, Ordering::Relaxed);
+            }
+            Err(fault) => {
+                local.since.get_or_insert(now);
+                // Only what Redis certainly has not counted is told again.
+                if matches!(fault, Fault::Unreachable(_) | Fault::Resting | Fault::Overloaded) {
+                    local.waits = Some(called.since);
+                    let at = clock.now();
+                    for ((item, limit), sum) in
+                        items(&local.question).zip(&mut local.limits).zip(sums)
+                    {
+                        limit.tell_later(item.limiter.decides(), at, *sum);
+                    }
+                } else {
+                    // The cast saturates.
+                    self.tally.told_lost.fetch_add(largest.ceil() as u64, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Tells Redis now what is untold at the keys of these questions, since Redis is asked about them.
+    pub(in super::super) async fn tell_before(
+        &self,
+        questions: &[Question],
+        link: &Link,
+        clock: &Clock,
+        source: TimeSource,
+    ) {
+        let is_untold = |key: &[u8]| {
+            let table = self.table();
+            let local = table.synced.get(key);
+            local.is_some_and(|local| local.limits.iter().any(|limit| limit.untold() > 0.0))
+        };
+        let keys = questions.iter().flat_map(|question| &question.keys);
+        for key in keys.filter(|key| is_untold(&key.key)) {
+            self.tell_one(&key.key, link, clock, source).await;
+        }
+    }
+
+    /// Takes over the states of a reply about keys that are synced.
+    pub(in super::super) fn adopt(&self, question: &Question, reply: &Reply) {
+        let Some(states) = &reply.states else { return };
+        let is_synced = |share: Share| share.sync().is_some();
+        let keys = question.keys.iter().filter(|key| is_synced(question.plan.share(key)));
+        for key in keys {
+            let now = self.now();
+            let mut table = self.table();
+            let Some(local) = table.synced.get_mut(&key.key) else { continue };
+            if local.is_called || !Arc::<Plan>::ptr_eq(&local.question.plan, &question.plan) {
+                local.since.get_or_insert(now);
+                continue;
+            }
+            let own = question.places(key).filter_map(|place| states.get(place).cloned());
+            local.adopt(own.collect::<Few<State>>(), reply.time);
+        }
+    }
+}
+
+/// A call about a key. If its task ends, what it had claimed may have been counted.
+struct Called<'a> {
+    leases: &'a Leases,
+    key: &'a [u8],
+    since: Time,
+    is_answered: bool,
+}
+
+impl Drop for Called<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered
+            && let Some(local) = self.leases.table().synced.get_mut(self.key)
+        {
+            local.is_called = false;
+            local.since.get_or_insert(self.leases.now());
+        }
+    }
+}
+
+/// Marks that the task has ended.
+struct Ends(std::sync::Weak<Leases>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        if let Some(leases) = self.0.upgrade() {
+            leases.is_syncing.store(false, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Syncs with a real Redis: what passes, what Redis is told, and what happens when something goes wrong.
+
+use super::leased::{ANN, ask, calls, counted, until};
+use super::proxy::{Proxy, Trick};
+use super::server::{PATIENCE, Server};
+use super::{check, open, rules};
+use futures_util::future::join_all;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::rules::{Details, Part, Reloaded, Store};
+use ratescope::share::Share;
+use ratescope::{Event, Limiter, Span, Time};
+use ratescope_redis::{Options, RedisStore};
+use std::time::{Duration, Instant};
+
+fn synced(interval: &str) -> Options {
+    let share: Share = format!("synced {interval}").parse().unwrap();
+    Options::default().deadline(PATIENCE).share(share)
+}
+
+fn exact(server: &Server, limits: &str) -> RedisStore {
+    open(&server.url(), rules(limits), Options::default().deadline(PATIENCE))
+}
+
+/// Decides about an event at once, and returns whether it passes.
+fn now(store: &RedisStore) -> bool {
+    let event = Event { time: Time::ZERO, cost: 1.0, fields: &ANN };
+    let decided = store.decide_now(&[Part::count(&event)], Details::ALL);
+    let decision = decided.expect("it waits").into_only().unwrap();
+    assert_eq!(decision.fault, None);
+    decision.is_allowed()
+}
+
+fn passed(store: &RedisStore, events: u32) -> u32 {
+    (0..events).map(|_| u32::from(now(store))).sum()
+}
+
+/// No event waits, not even the first, and Redis is told of all of them in a few calls.
+#[tokio::test]
+async fn a_process_decides_at_once_and_tells_redis() {
+    let Some(server) = Server::start(&[]) else { return };
+    let limit = "sliding-log 100000/1h per user";
+    let store = open(&server.url(), rules(limit), synced("50ms"));
+    let begun = Instant::now();
+    let mut sent = 0;
+    while begun.elapsed() < Duration::from_millis(300) {
+        sent += passed(&store, 20);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let other = exact(&server, limit);
+    until("Redis is not told", async || counted(&other).await == f64::from(sent)).await;
+    let most = 2.0 + 2.0 * begun.elapsed().as_secs_f64() / 0.0375;
+    let told = store.redis().leased();
+    assert!(told.told as f64 <= most, "{told:?} in {:?}", begun.elapsed());
+    assert_eq!((told.here, told.told_lost), (u64::from(sent), 0));
+    // Nothing has changed, so nothing is told.
+    let before = calls(&server);
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    assert_eq!(calls(&server), before);
+}
+
+/// Each process admits by itself until it hears of the others; then all refuse.
+#[tokio::test]
+async fn processes_hear_of_each_other() {
+    let Some(server) = Server::start(&[]) else { return };
+    for limit in
+        ["sliding-log 100/1h per user", "gcra 100/1h per user", "fixed-window 100/24h per user"]
+    {
+        let new = || open(&server.url(), rules(limit), synced("100ms"));
+        let stores = [new(), new(), new()];
+        let [a, b, c] = &stores;
+        assert_eq!(passed(a, 60), 60, "{limit}");
+        until("a has not told", async || a.redis().leased().told > 0).await;
+        // What it does not know yet, it admits.
+        assert_eq!(passed(b, 30), 30, "{limit}");
+        until("b has not told", async || b.redis().leased().told > 0).await;
+        assert!(passed(b, 60) <= 11, "{limit}: 60 and 30 were known");
+        let mut sum = 100;
+        until("c does not hear", async || {
+            let one = passed(c, 1);
+            sum += one;
+            one == 0
+        })
+        .await;
+        let more = passed(a, 100);
+        assert!(more <= 41, "{limit}: {more}");
+        server.command(&["FLUSHALL"]);
+    }
+}
+
+/// While Redis is away, a process goes on without a fault; what it counted is told when Redis is back.
+#[tokio::test]
+async fn redis_is_told_when_it_is_back() {
+    let Some(mut server) = Server::start(&[]) else { return };
+    let limit = "sliding-log 1000/1h per user";
+    let store =
+        open(&server.url(), rules(limit), synced("20ms").deadline(Duration::from_millis(200)));
+    server.kill();
+    let mut sent = passed(&store, 300);
+    until("nothing waits", async || store.redis().leased().waits > Duration::from_millis(100))
+        .await;
+    sent += passed(&store, 300);
+    assert_eq!(sent, 600);
+    server.restart(&[]);
+    let other = exact(&server, limit);
+    until("Redis is not told", async || counted(&other).await == 600.0).await;
+    assert_eq!(store.redis().leased().told_lost, 0);
+    until("something waits", async || store.redis().leased().waits == Duration::ZERO).await;
+}
+
+/// An answer that is lost: nothing is told twice.
+#[tokio::test]
+async fn a_lost_answer_is_not_told_again() {
+    let Some(server) = Server::start(&[]) else { return };
+    let proxy = Proxy::before(&server);
+    let limit = "sliding-log 10000/1h per user";
+    let store =
+        open(&proxy.url(), rules(limit), synced("20ms").deadline(Duration::from_millis(300)));
+    let mut sent = passed(&store, 100);
+    until("Redis is not told", async || store.redis().leased().told > 0).await;
+    for trick in [Trick::Cut(0), Trick::Silence, Trick::Cut(3)] {
+        let before = store.redis().leased();
+        proxy.play([trick]);
+        sent += passed(&store, 100);
+        until("nothing is lost", async || store.redis().leased().told_lost > before.told_lost)
+            .await;
+        // Its next call is on another connection.
+        until("it does not go on", async || store.redis().leased().told > before.told).await;
+    }
+    sent += passed(&store, 100);
+    let other = exact(&server, limit);
+    // In each of these, Redis has counted before the answer was lost.
+    until("Redis is not told", async || counted(&other).await == f64::from(sent)).await;
+    assert_eq!(store.redis().leased().told_lost, 300);
+}
+
+/// A key that is refused notices a reset elsewhere; a key that is reset is new here, too.
+#[tokio::test]
+async fn a_reset_is_noticed() {
+    let Some(server) = Server::start(&[]) else { return };
+    let new = || open(&server.url(), rules("gcra 10/1h per user"), synced("20ms"));
+    let (here, there) = (new(), new());
+    assert_eq!(passed(&here, 50), 10);
+    until("there does not hear", async || passed(&there, 1) == 0).await;
+    until("all is told", async || there.redis().leased().waits == Duration::ZERO).await;
+    assert!(!now(&here));
+    assert_eq!(there.reset_async(&ANN, &|_, _| true).await.unwrap(), 1);
+    assert!(now(&there));
+    until("it is not noticed", async || passed(&here, 1) == 1).await;
+}
+
+/// An event that a limit on Redis refuses is not counted where it is synced, and the other way round.
+#[tokio::test]
+async fn beside_a_limit_that_is_exact_all_or_none_is_counted() {
+    let Some(server) = Server::start(&[]) else { return };
+    for (exact_limit, synced_limit) in [(5, 8), (8, 5)] {
+        let text = format!(
+            "domain: web\ndescriptors:\n- {{key: user, limit: sliding-log {exact_limit}/1h, share: exact}}\n\
+             - {{key: ip, limit: sliding-log {synced_limit}/1h, share: synced 50ms}}\n"
+        );
+        let store = open(&server.url(), rules(&text), synced("50ms"));
+        let fields = &[("user", "ann"), ("ip", "192.0.2.7")];
+        let mut allowed = 0;
+        for _ in 0..20 {
+            let decision = check(&store, Time::ZERO, 1.0, fields, Details::ALL).await;
+            allowed += u32::from(decision.is_allowed());
+        }
+        assert_eq!(allowed, 5);
+        let left = async |fields| {
+            let event = Event { time: Time::ZERO, cost: 0.0, fields };
+            store.peek_async(&event, Details::ALL).await.quota().unwrap().remaining
+        };
+        let (user, ip) = (vec![("user", "ann")], vec![("ip", "192.0.2.7")]);
+        assert_eq!(left(&user).await, f64::from(exact_limit - 5));
+        until("it is not told", async || left(&ip).await == f64::from(synced_limit - 5)).await;
+        server.command(&["FLUSHALL"]);
+    }
+}
+
+/// Settled events, looks and events with several at one key ask Redis, which is first told what was counted here.
+#[tokio::test]
+async fn what_asks_redis_tells_it_first() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = open(&server.url(), rules("gcra 100/1h per user"), synced("1m"));
+    assert_eq!(passed(&store, 40), 40);
+    assert_eq!(counted(&store).await.round(), 40.0);
+    let decision = ask(&store).await;
+    let event = |cost| Event { time: decision.time, cost, fields: &ANN };
+    store.settle_async(&event(19.0), decision.time, Some(&decision)).await.unwrap();
+    store.settle_async(&event(-10.0), decision.time, Some(&decision)).await.unwrap();
+    assert_eq!(counted(&store).await.round(), 50.0);
+    // The process knows of it.
+    assert_eq!(passed(&store, 100), 50);
+    let two = Event { time: Time::ZERO, cost: 1.0, fields: &ANN };
+    let decisions = store.decide(&[Part::count(&two), Part::count(&two)], Details::ALL).await;
+    assert!(decisions.iter().all(|decision| !decision.is_allowed()));
+}
+
+/// With other numbers, what was counted goes on counting.
+#[tokio::test]
+async fn a_reload_keeps_what_is_known() {
+    let Some(server) = Server::start(&[]) else { return };
+    let text = |n: u32, share: &str| {
+        format!("domain: web\nshare: {share}\nlimit: sliding-log {n}/1h per user\n")
+    };
+    let store = open(&server.url(), rules(&text(50, "synced 1m")), Options::default());
+    assert_eq!(passed(&store, 80), 50);
+    for (n, more) in [(70, 20), (60, 0), (75, 5)] {
+        let text = text(n, "synced 1m");
+        assert!(matches!(store.reload("rules.yaml", &text, Time::ZERO), Reloaded::Applied(_)));
+        assert_eq!(passed(&store, 80), more, "{n}");
+    }
+    let text = text(75, "synced 50ms");
+    assert!(matches!(store.reload("rules.yaml", &text, Time::ZERO), Reloaded::Applied(_)));
+    assert!(!now(&store));
+    until("Redis is not told", async || counted(&store).await == 75.0).await;
+}
+
+/// EARRRL counts what it refuses, and the averages of two processes add up.
+#[tokio::test]
+async fn averages_add_up() {
+    let Some(server) = Server::start(&[]) else { return };
+    let limit = "earrrl 1000/1h per user";
+    let new = || open(&server.url(), rules(limit), synced("50ms"));
+    let (a, b, one) = (new(), new(), exact(&server, "earrrl 1000/1h per ip"));
+    passed(&a, 1500);
+    passed(&b, 700);
+    let ip = &[("ip", "192.0.2.7")];
+    let _ = check(&one, Time::ZERO, 2200.0, ip, Details::ALL).await;
+    until("the average is another", async || {
+        let level = counted(&a).await;
+        let event = Event { time: Time::ZERO, cost: 0.0, fields: &ip.to_vec() };
+        let want = one.peek_async(&event, Details::ALL).await.decided_by().unwrap().outcome.level;
+        (level - want).abs() < want * 0.01
+    })
+    .await;
+}
+
+/// Three processes behind proxies that hold answers back, flooded: no window admits more than is promised for the
+/// delays that there were, and Redis has counted all of it.
+async fn history(lasts: Duration) {
+    let Some(server) = Server::start(&[]) else { return };
+    for delay in [Duration::from_micros(200), Duration::from_millis(5), Duration::from_millis(80)] {
+        let text = "gcra 2000/1s burst 1000";
+        let new = || {
+            let proxy = Proxy::before(&server);
+            proxy.play((0..100_000).map(|_| Trick::Delay(delay)));
+            let store = open(&proxy.url(), rules(&format!("{text} per user")), synced("200ms"));
+            (proxy, store)
+        };
+        let stores = [new(), new(), new()];
+        let begun = Instant::now();
+        let run = async |store: &RedisStore| {
+            let mut times = Vec::new();
+            while begun.elapsed() < lasts {
+                let before = begun.elapsed();
+                for _ in 0..8 {
+                    if now(store) {
+                        // It passed between these times.
+                        times.push((before, begun.elapsed()));
+                    }
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            times
+        };
+        let each = join_all(stores.iter().map(|(_, store)| run(store))).await;
+        let all = each.concat();
+        let slowest = stores.iter().map(|(_, store)| store.redis().leased().slowest).max().unwrap();
+        let limiter: AnyLimiter = text.parse().unwrap();
+        let call = slowest.saturating_sub(Duration::from_millis(150));
+        let mut begins: Vec<_> = all.iter().map(|(begin, _)| *begin).collect();
+        begins.sort_unstable();
+        begins.dedup();
+        for from in begins.iter().step_by(7) {
+            let mut ends: Vec<_> =
+                all.iter().filter(|one| one.0 >= *from).map(|one| one.1).collect();
+            ends.sort_unstable();
+            for (end, n) in ends.iter().zip(1u32..) {
+                let known = limiter.max_admitted(Span::from(*end - *from + call), 1.0);
+                let unknown = limiter.max_admitted(Span::from(slowest + call), 1.0);
+                let most = known + 2.0 * unknown;
+                assert!(f64::from(n) <= most, "{n} in {:?}, at most {most}", *end - *from);
+            }
+        }
+        for (_, store) in &stores {
+            until("it is not told", async || store.redis().leased().waits == Duration::ZERO).await;
+            assert_eq!(store.redis().leased().told_lost, 0);
+        }
+        server.command(&["FLUSHALL"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn windows_of_real_time_are_bounded() {
+    history(Duration::from_millis(700)).await;
+}
