@@ -474,9 +474,10 @@ impl Leases {
         let mut table = self.table();
         let mut told = Vec::new();
         for (i, _) in synced {
-            let counts = match is_allowed {
-                true => Some(true),
-                false => units.get(i).and_then(|unit| counts(&refused, unit.question)),
+            let counts = if is_allowed {
+                Some(true)
+            } else {
+                units.get(i).and_then(|unit| counts(&refused, unit.question))
             };
             if let Some(unit) = units.get(i)
                 && let Some(local) = table.local(unit, questions)

@@ -88,9 +88,8 @@ impl Local {
         let own = items(&question).zip(before).zip(self.limits);
         let limits = own.map(|((item, before), limit)| {
             let is_same = item.limiter.decides() == before.decides();
-            let carried = |state: State| match is_same {
-                true => state,
-                false => state.counted_by(before.decides()),
+            let carried = |state: State| {
+                if is_same { state } else { state.counted_by(before.decides()) }
             };
             limit.carried(carried)
         });

@@ -266,9 +266,12 @@ proptest! {
         for (i, first) in passed.iter().enumerate().step_by(3) {
             for (n, last) in (1usize..).zip(&passed[i..]) {
                 let window = time(last) - time(first) + 1;
-                let ends = period.is_some_and(|period| match is_of_the_clock {
-                    true => time(first).div_euclid(period) != time(last).div_euclid(period),
-                    false => window > period,
+                let ends = period.is_some_and(|period| {
+                    if is_of_the_clock {
+                        time(first).div_euclid(period) != time(last).div_euclid(period)
+                    } else {
+                        window > period
+                    }
                 });
                 if ends {
                     break;
