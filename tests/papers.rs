@@ -110,6 +110,13 @@ fn the_crates_are_counted() {
     }
 }
 
+#[test]
+fn the_scenarios_are_counted() {
+    let count = read("www/compare.html").matches("<li><a href=\"#").count();
+    let said = format!("[{count} scenarios](SCENARIOS.md)");
+    assert!(read("README.md").contains(&said), "README.md should have {said}");
+}
+
 /// A crate in a registry has no folders above it, and no other papers.
 #[test]
 fn crates_stand_alone_in_a_registry() {
