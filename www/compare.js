@@ -64,6 +64,7 @@ function shown() {
     row.querySelector(".down").disabled = i === lanes - 1;
     row.querySelector(".remove").disabled = lanes === 1;
   });
+  $("several").hidden = !/ share /.test(page.get("lanes"));
   shownClients();
 }
 
@@ -136,7 +137,7 @@ function row(i) {
 /** Puts the glossary's lines about a limiter into its place. */
 function explain(about, text) {
   const [name] = text.trim().split(/[\s/]/);
-  const term = text.includes("&") ? "policy" : { haproxy: "nginx", envoy: "nginx", fail2ban: "nginx" }[name] ?? name;
+  const term = text.includes(" share ") ? "share" : text.includes("&") ? "policy" : { haproxy: "nginx", envoy: "nginx", fail2ban: "nginx" }[name] ?? name;
   const entry = document.getElementById(`what-${term}`) ?? $("what-policy");
   about.replaceChildren(...entry.cloneNode(true).children);
 }

@@ -40,6 +40,8 @@ const claims = {
   'What Retry-After is worth': { sent: 0, clients: true, lanes: { 'sliding-log': [50, 1960], 'sliding-log retry retry-after': [50, 20] } },
   'Backoff that overshoots': { sent: 0, clients: true, lanes: { 'fixed-window': [40, 81], 'fixed-window retry retry-after': [40, 30] } },
   'One client without manners': { sent: 0, clients: true, lanes: { 'token-bucket': [95, 522], 'exim strict': [10, 1186] } },
+  'Two data centres': { sent: 449, lanes: { 'sliding-log share exact': [300, 149], 'sliding-log share synced 1s': [327, 122], 'sliding-log share alone': [449, 0] } },
+  'A flood at forty processes': { sent: 9178, lanes: { 'sliding-log share leased 1s': [559, 8619], 'sliding-log share synced 1s': [1596, 7582] } },
 };
 
 pageTest('the scenarios', tall, async ({ page, open, test }) => {

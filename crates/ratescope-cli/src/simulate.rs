@@ -5,6 +5,7 @@ mod lane;
 mod live;
 mod logs;
 mod report;
+mod several;
 mod shared;
 mod summary;
 
@@ -19,8 +20,10 @@ use logs::Logs;
 use ratescope::policy::{Defaults, Per};
 use ratescope::rules::Rules;
 use ratescope::{Event, Policy};
+use ratescope_lab::lane::split;
 use ratescope_log::{Format, HELD, Names, Order, Record, Row};
 use report::Printer;
+use several::Several;
 use std::collections::HashSet;
 use std::error::Error;
 use std::io::{self, ErrorKind, Write};
@@ -75,6 +78,13 @@ use std::str::FromStr;
 /// good (pause 1s), and has an answer after 100 ms or as said (answer 50ms). It tries again never, at once, every 1s,
 /// exponential 1s x2 most 1m, or retry-after, as the limiter says; full, equal or decorrelated adds jitter.
 ///
+/// A limiter may say at its end how several processes share it, each of which gets a part of the events: share exact, each
+/// asks Redis; share leased 100ms, it takes events in advance; share synced 1s, it decides by itself and tells Redis
+/// later; share alone, it knows nothing of the others. Redis is imitated. The summary says by how much the limit was
+/// exceeded at most when an event passed, and the calls to Redis:
+///
+///     ratescope simulate --processes 40 "gcra 50/1s share leased 1s" "gcra 50/1s share alone" access.log
+///
 /// CSV is taken in its own order, and a line that cannot be read is an error. Other logs are sorted by
 /// time, and lines that cannot be read are counted and skipped.
 #[derive(clap::Args)]
@@ -110,9 +120,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CLIENTS", conflicts_with_all = ["rules", "store", "live"])]
     clients: Option<String>,
 
-    /// The seed of the clients' jitter
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "clients")]
+    /// The seed of the clients' jitter, and of --balance "by chance"
+    #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+
+    #[command(flatten)]
+    several: several::Among,
 
     #[command(flatten)]
     live: live::Options,
@@ -140,12 +153,17 @@ impl FromStr for Given {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let path = PathBuf::from(text);
-        // Clients may try again in a way of their own: see --clients.
-        let (limits, _) = text.split_once(" retry ").unwrap_or((text, ""));
+        let is_log = text == "-" || path.exists();
+        // Clients may try again in a way of their own, and several processes may share a limit.
+        let limits = match split(text) {
+            Ok(parts) => parts.limits,
+            Err(_) if is_log => return Ok(Given::Log(path)),
+            Err(error) => return Err(error.to_string()),
+        };
         // Events may cost less than 1, so that limits below 1 are not wrong.
         match Policy::read(limits, &Defaults::default()) {
             Ok(_) => Ok(Given::Policy(text.trim().to_owned())),
-            Err(_) if text == "-" || path.exists() => Ok(Given::Log(path)),
+            Err(_) if is_log => Ok(Given::Log(path)),
             // Without quotes the shell splits at spaces, and each word comes here as a limiter.
             Err(error) if !text.contains(' ') => Err(format!(
                 "there is no such file, and it is no limiter: {error}; write a limiter of several words in quotes"
@@ -168,7 +186,7 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
         if lanes.is_empty() {
             return Err("there is no limiter; write one in quotes".into());
         }
-        return clients::run(&lanes, script, args.seed);
+        return clients::run(&lanes, script, args.seed, args.several.processes());
     }
     if args.live.is_on() { live::run(args) } else { decide(args, None) }
 }
@@ -205,7 +223,25 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     let store = args.store.map(|url| store::address(&url, None, None)).transpose()?;
     let at = shared::At::new(store)?;
     let lane = |rules, text| at.open(&rules).map(|store| Lane::new(rules, text, keys, store));
-    let policy = |text: String| lane(rules::policy(&text, &defaults)?.into(), Some(text));
+    let among = (args.several.processes(), args.seed);
+    let policy = |text: String| {
+        let parts = split(&text)?;
+        if parts.way.is_some() {
+            return Err(format!("{text}: retry goes with --clients").into());
+        }
+        let policy = rules::policy(parts.limits, &defaults)?;
+        match parts.sharing {
+            Some(_) if at.is_elsewhere() => {
+                Err(format!("{text}: what share says is imitated here; leave --store out").into())
+            }
+            Some(sharing) => {
+                let several = Several::new(&policy, sharing, among);
+                let several = several.map_err(|problem| format!("{text}: {problem}"))?;
+                Ok(Lane::several(several, text.clone(), keys))
+            }
+            None => lane(policy.into(), Some(text)),
+        }
+    };
     let rules = |rules| lane(rules, None);
     let lanes = match screen {
         Some(screen) => screen.lanes(policies, files, &defaults, keys)?,

@@ -148,26 +148,31 @@ impl Experiment for Lanes {
     /// Replaces the lanes by those of the settings; an existing lane keeps its states. Of equal lanes, the one at the
     /// same index is taken first.
     fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
-        let Settings { limit, cost, lanes: templates, script, common } = settings;
+        let Settings { limit, cost, lanes: templates, processes, script, common } = settings;
+        let seed = common.seed;
+        let among = (*processes, seed);
         let new_jobs = self.seed != common.seed || !self.script.jobs().eq(script.jobs());
         let policies = settings.resolve(*limit)?;
         let mut old: Vec<Option<Lane>> = self.lanes.drain(..).map(Some).collect();
         for (i, (template, policy)) in templates.iter().zip(policies).enumerate() {
-            let is = |lane: &Option<Lane>| lane.as_ref().is_some_and(|l| l.is(template, &policy));
+            let is =
+                |lane: &Option<Lane>| lane.as_ref().is_some_and(|l| l.is(template, &policy, among));
             let place = if old.get(i).is_some_and(is) { Some(i) } else { old.iter().position(is) };
             let kept = place.and_then(|place| old.get_mut(place)?.take());
             let is_new = kept.is_none();
-            let mut lane =
-                kept.unwrap_or_else(|| Lane::new(template.clone(), policy, *limit, now, self.sent));
+            let mut lane = kept.unwrap_or_else(|| {
+                let template = template.clone();
+                Lane::new(template, policy, *limit, among, now, self.sent)
+            });
             if is_new || new_jobs {
-                lane.employ(Crowd::new(script, common.seed, template.way(), now));
+                lane.employ(Crowd::new(script, seed, template.way(), now));
             }
             lane.ask_about(*cost, limit.per());
             lane.watch(&script.users, now, self.sent);
             self.lanes.push(lane);
         }
         self.script.clone_from(script);
-        self.seed = common.seed;
+        self.seed = seed;
         self.due = self.lanes.iter().map(Lane::due).min().unwrap_or(Time::LAST);
         self.weight = settings.states().div_ceil(8).max(1);
         Ok(())

@@ -1,11 +1,12 @@
-//! A lane: a policy, the store that decides it, and its history.
+//! A lane: a policy, what decides by it, and its history.
 
 pub mod history;
 pub(crate) mod model;
+pub mod processes;
 mod template;
 mod waits;
 
-pub use template::Template;
+pub use template::{Parts, Template, shared_limit, split};
 pub use waits::Waits;
 
 pub(crate) use template::Sender;
@@ -13,6 +14,7 @@ pub(crate) use template::Sender;
 use crate::clients::Crowd;
 use history::{Column, Grain, History};
 use model::Model;
+use processes::{Asked, Processes, Shared};
 use ratescope::event::Event;
 use ratescope::outcome::{Outcome, Retry};
 use ratescope::policy::Policy;
@@ -24,13 +26,11 @@ use ratescope::time::{Span, Time};
 const KEYS: usize = 128;
 
 /// The policy of a template and the states of its keys.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Lane {
     template: Template,
     policy: Policy,
-    store: MemoryStore,
-    /// Decides in place of the store.
-    model: Option<Model>,
+    decider: Decider,
     crowd: Option<Box<Crowd>>,
     curves: Vec<Curve>,
     allowed: u64,
@@ -43,54 +43,66 @@ pub struct Lane {
     changed: bool,
 }
 
-/// The most users of a lane with a curve each.
-pub const CURVES: usize = 5;
-
-/// The level of one user, in a lane that limits each.
-#[derive(Clone, Debug)]
-pub struct Curve {
-    /// The user.
-    pub user: String,
-    /// The level of this user's limits.
-    pub history: History,
+/// What decides the events of a lane.
+#[derive(Debug)]
+enum Decider {
+    Store(MemoryStore),
+    /// In place of a limiter.
+    Model(Model),
+    /// Several processes.
+    Shared(Box<Shared>),
 }
 
 /// A clone copies the states.
-impl Clone for Lane {
+impl Clone for Decider {
     fn clone(&self) -> Self {
-        Lane {
-            template: self.template.clone(),
-            policy: self.policy.clone(),
-            store: self.store.fork(),
-            crowd: self.crowd.clone(),
-            curves: self.curves.clone(),
-            waits: self.waits.clone(),
-            history: self.history.clone(),
-            ..*self
+        match self {
+            Decider::Store(store) => Decider::Store(store.fork()),
+            Decider::Model(model) => Decider::Model(*model),
+            Decider::Shared(shared) => Decider::Shared(shared.clone()),
         }
     }
+}
+
+/// The most users of a lane with a curve each, and the most processes.
+pub const CURVES: usize = 5;
+
+/// The level of one user, in a lane that limits each; or a level that is not the true one, in a lane of several processes.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// The user; empty in a lane of several processes.
+    pub user: String,
+    /// The level.
+    pub history: History,
 }
 
 /// The outcome of no limit; a policy has at least one.
 const NO_LIMIT: Outcome = Outcome::new(true, 0.0, 0.0);
 
 impl Lane {
-    /// A lane that begins at `now` without states, after `sent` events of the run. `rate` is the common rate.
+    /// A lane that begins at `now` without states, after `sent` events of the run. `rate` is the common rate; `among` are the
+    /// processes, if its template says how they share it, and the seed by which events are spread.
     pub(crate) fn new(
         template: Template,
         policy: Policy,
         rate: Rate,
+        among: (Processes, u64),
         now: Time,
         sent: u64,
     ) -> Self {
-        let store = MemoryStore::new(policy.clone(), KEYS);
-        let model = template.model(rate);
-        let rest = store.tightest(now).unwrap_or(NO_LIMIT);
+        let decider = match (template.model(rate), template.sharing(), policy.limits()) {
+            (Some(model), ..) => Decider::Model(model),
+            (None, Some(sharing), [limit]) => {
+                let limiter = limit.limiter.clone();
+                Decider::Shared(Box::new(Shared::new(limiter, sharing, among)))
+            }
+            _ => Decider::Store(MemoryStore::new(policy.clone(), KEYS)),
+        };
+        let rest = decider.tightest(now);
         Lane {
             template,
             policy,
-            store,
-            model,
+            decider,
             crowd: None,
             curves: Vec::new(),
             allowed: 0,
@@ -102,50 +114,39 @@ impl Lane {
         }
     }
 
-    fn tightest(&self, now: Time) -> Outcome {
-        match &self.model {
-            Some(model) => model.peek(now, 0.0),
-            None => self.store.tightest(now).unwrap_or(NO_LIMIT),
-        }
-    }
-
     /// A copy of the lane, with a new history of another grain that begins at `now`.
     pub(crate) fn with_new_history(&self, now: Time, sent: u64, grain: Grain) -> Self {
-        let history = History::new(grain, now, self.tightest(now), self.allowed, sent);
-        let mut copy = Lane {
-            template: self.template.clone(),
-            policy: self.policy.clone(),
-            store: self.store.fork(),
-            crowd: self.crowd.clone(),
-            curves: Vec::new(),
-            waits: self.waits.clone(),
-            history,
-            changed: true,
-            ..*self
-        };
-        for Curve { user, .. } in &self.curves {
-            let history = History::new(grain, now, copy.of_user(user, now), 0, sent);
-            copy.curves.push(Curve { user: user.clone(), history });
+        let mut copy = self.clone();
+        copy.history = History::new(grain, now, self.decider.tightest(now), self.allowed, sent);
+        copy.changed = true;
+        for (curve, number) in copy.curves.iter_mut().zip(0..) {
+            let rest = self.decider.of_curve(&curve.user, number, now);
+            curve.history = History::new(grain, now, rest, 0, sent);
         }
         copy
     }
 
-    /// The level and the limit of one user at `now`.
-    fn of_user(&self, user: &str, now: Time) -> Outcome {
-        let event = Event { time: now, cost: 0.0, fields: &Sender(user) };
-        self.store.peek(&event).outcome().unwrap_or(NO_LIMIT)
+    /// True if there is a limit per user.
+    fn is_per_user(&self) -> bool {
+        let mut fields = self.policy.limits().iter().flat_map(|limit| limit.per.fields());
+        fields.any(|field| field == "user")
     }
 
-    /// Keeps a curve of each of the first named users, if there is a limit per user and there are several of them.
+    /// Keeps a curve of each of the first named users, if there is a limit per user and there are several of them; or of
+    /// the levels besides the true one, in a lane of several processes.
     pub(crate) fn watch(&mut self, users: &[String], now: Time, sent: u64) {
-        let mut fields = self.policy.limits().iter().flat_map(|limit| limit.per.fields());
-        let several = users.len() > 2 && fields.any(|field| field == "user");
-        let users = if several { users.get(1..).unwrap_or_default() } else { &[] };
+        let several = users.len() > 2 && self.is_per_user();
+        let beliefs = vec![String::new(); self.shared().map_or(0, Shared::beliefs)];
+        let users = match &self.decider {
+            Decider::Shared(_) => beliefs.as_slice(),
+            _ if several => users.get(1..).unwrap_or_default(),
+            _ => &[],
+        };
         let mut old = core::mem::take(&mut self.curves);
-        for user in users.iter().take(CURVES) {
+        for (user, number) in users.iter().take(CURVES).zip(0..) {
             let known = old.iter().position(|curve| curve.user == *user);
-            let curve = known.map(|place| old.swap_remove(place)).unwrap_or_else(|| {
-                let rest = self.of_user(user, now);
+            let curve = known.map(|place| old.remove(place)).unwrap_or_else(|| {
+                let rest = self.decider.of_curve(user, number, now);
                 let grain = self.history.grain();
                 Curve { user: user.clone(), history: History::new(grain, now, rest, 0, sent) }
             });
@@ -172,16 +173,18 @@ impl Lane {
             let user = users.get(request.user as usize).map_or("", String::as_str);
             let event = Event { time: at, cost: request.cost, fields: &Sender(user) };
             let outcome = self.event(&event, request.user as usize, sent + crowd.sent());
-            crowd.answer(&request, at, &outcome, || self.retry_of(&event));
+            let user = request.user as usize;
+            crowd.answer(&request, at, &outcome, || self.retry_of(&event, user));
             count += 1;
         }
         self.crowd = Some(crowd);
         count
     }
 
-    /// Tells whether this lane has this template and this policy.
-    pub(crate) fn is(&self, template: &Template, policy: &Policy) -> bool {
-        self.template == *template && self.policy == *policy
+    /// Tells whether this lane has this template and this policy, and these processes if it has several.
+    pub(crate) fn is(&self, template: &Template, policy: &Policy, among: (Processes, u64)) -> bool {
+        let is_so = self.shared().is_none_or(|shared| shared.is(among));
+        self.template == *template && self.policy == *policy && is_so
     }
 
     /// Sets the cost for [`retry_after`](Self::retry_after), and the period for [`max_admitted`](Self::max_admitted).
@@ -193,21 +196,30 @@ impl Lane {
     /// Decides an event of the sender with the number `sender`, and returns the outcome. `sent` counts the
     /// events of the run, including this one.
     pub(crate) fn event(&mut self, event: &Event<'_>, sender: usize, sent: u64) -> Outcome {
-        let outcome = match &mut self.model {
-            Some(model) => model.check(event.time, event.cost),
-            None => self.store.check(event).outcome().unwrap_or(NO_LIMIT),
+        let key = if self.is_per_user() { sender } else { 0 };
+        let outcome = match &mut self.decider {
+            Decider::Store(store) => store.check(event).outcome().unwrap_or(NO_LIMIT),
+            Decider::Model(model) => model.check(event.time, event.cost),
+            Decider::Shared(shared) => {
+                let by = [sender as u64, sent];
+                shared.check(Asked { at: event.time, cost: event.cost, key, by })
+            }
         };
         let passes = outcome.is_allowed();
         self.allowed += u64::from(passes);
         self.refused += u64::from(!passes);
         self.waits.event(sender, event.time, passes);
         self.changed = true;
-        self.history.event(event.time, outcome, self.tightest(event.time), sent);
+        self.history.event(event.time, outcome, self.decider.tightest(event.time), sent);
         if !self.curves.is_empty() {
             let user = event.fields.value("user").unwrap_or_default();
-            let after = self.of_user(user, event.time);
-            let curve = self.curves.iter_mut().find(|curve| curve.user == user);
-            curve.into_iter().for_each(|it| it.history.event(event.time, outcome, after, sent));
+            let is_shared = self.shared().is_some();
+            for (curve, number) in self.curves.iter_mut().zip(0..) {
+                if is_shared || curve.user == user {
+                    let after = self.decider.of_curve(&curve.user, number, event.time);
+                    curve.history.event(event.time, outcome, after, sent);
+                }
+            }
         }
         outcome
     }
@@ -215,7 +227,11 @@ impl Lane {
     /// Completes the current column of the history.
     pub(crate) fn close(&mut self) {
         let last = self.history.last();
-        self.store.forget(last);
+        match &mut self.decider {
+            Decider::Store(store) => store.forget(last),
+            Decider::Model(_) => {}
+            Decider::Shared(shared) => shared.close(last),
+        }
         let again = match self.history.again() {
             known if !self.changed => known,
             _ => match self.retry_after(last) {
@@ -226,10 +242,9 @@ impl Lane {
         self.changed = false;
         // Zero stands for "at once"; since when an event would have been allowed does not matter.
         let again = if again <= last { Time::ZERO } else { again };
-        self.history.close(self.tightest(last), again);
-        let ends: Vec<_> =
-            self.curves.iter().map(|curve| self.of_user(&curve.user, last)).collect();
-        for (curve, end) in self.curves.iter_mut().zip(ends) {
+        self.history.close(self.decider.tightest(last), again);
+        for (curve, number) in self.curves.iter_mut().zip(0..) {
+            let end = self.decider.of_curve(&curve.user, number, last);
             curve.history.close(end, Time::ZERO);
         }
     }
@@ -245,9 +260,10 @@ impl Lane {
         &self.policy
     }
 
-    /// The limiters of the policy, with or without their keys, and how the lane's clients try again, if that is its own.
+    /// The limiters of the policy, with or without their keys, how processes share them, and how the lane's
+    /// clients try again, if that is its own.
     pub fn limiters(&self, with_keys: bool) -> String {
-        if self.model.is_some() {
+        if matches!(self.decider, Decider::Model(_)) {
             return self.template.to_string();
         }
         let limits = self.policy().limits().iter();
@@ -256,6 +272,9 @@ impl Lane {
         } else {
             limits.map(|limit| limit.limiter.to_string()).collect::<Vec<_>>().join(" & ")
         };
+        if let Some(sharing) = self.template.sharing() {
+            text.push_str(&format!(" share {sharing}"));
+        }
         if let Some(way) = self.template.way() {
             text.push_str(&format!(" retry {way}"));
         }
@@ -286,20 +305,33 @@ impl Lane {
     /// The level and the limit at `now`, which is not before the last event. With several limits or users,
     /// these are the level and the limit with the highest ratio.
     pub fn level(&self, now: Time) -> (f64, f64) {
-        let Outcome { level, limit, .. } = self.tightest(now);
+        let Outcome { level, limit, .. } = self.decider.tightest(now);
         (level, limit)
     }
 
     /// How long after `now` an event of the first user, with the cost of the settings, would be allowed.
     pub fn retry_after(&self, now: Time) -> Retry {
         let fields = &Sender("");
-        self.retry_of(&Event { time: now, cost: self.asked.0, fields })
+        self.retry_of(&Event { time: now, cost: self.asked.0, fields }, 0)
     }
 
-    fn retry_of(&self, event: &Event<'_>) -> Retry {
-        match &self.model {
-            Some(model) => model.retry_after(event.time, event.cost),
-            None => self.store.retry_after(event),
+    /// The wait for an event of the sender with the number `sender`; with several processes, at the one that decided last.
+    fn retry_of(&self, event: &Event<'_>, sender: usize) -> Retry {
+        match &self.decider {
+            Decider::Store(store) => store.retry_after(event),
+            Decider::Model(model) => model.retry_after(event.time, event.cost),
+            Decider::Shared(shared) => {
+                let key = if self.is_per_user() { sender } else { 0 };
+                shared.retry_after(key, event.time, event.cost)
+            }
+        }
+    }
+
+    /// The processes that decide, if there are several.
+    pub fn shared(&self) -> Option<&Shared> {
+        match &self.decider {
+            Decider::Shared(shared) => Some(shared),
+            _ => None,
         }
     }
 
@@ -308,14 +340,16 @@ impl Lane {
         self.crowd.as_deref()
     }
 
-    /// The levels of the first few users, in a lane that limits each of several users.
+    /// The levels of the first few users, in a lane that limits each of several users. In a lane of several processes,
+    /// what the first few believe, or what Redis has counted with all leases.
     pub fn curves(&self) -> &[Curve] {
         &self.curves
     }
 
-    /// The level and the limit of a user with a curve at `now`, which is not before the last event.
-    pub fn level_of(&self, user: &str, now: Time) -> (f64, f64) {
-        let Outcome { level, limit, .. } = self.of_user(user, now);
+    /// The level and the limit of the curve with this number at `now`, which is not before the last event.
+    pub fn level_of(&self, number: usize, now: Time) -> (f64, f64) {
+        let user = self.curves.get(number).map_or("", |curve| curve.user.as_str());
+        let Outcome { level, limit, .. } = self.decider.of_curve(user, number, now);
         (level, limit)
     }
 
@@ -337,9 +371,32 @@ impl Lane {
     /// The most that one sender gets through in any period of the common rate, in events of cost
     /// `cost`; infinite if there is no bound.
     pub fn max_admitted(&self, cost: f64) -> f64 {
-        if self.model.is_some_and(|model| !model.is_bounded()) {
-            return f64::INFINITY;
+        match &self.decider {
+            Decider::Model(model) if !model.is_bounded() => f64::INFINITY,
+            Decider::Shared(shared) => shared.max_admitted(self.asked.1, cost),
+            _ => self.policy().max_admitted(self.asked.1, cost),
         }
-        self.policy().max_admitted(self.asked.1, cost)
+    }
+}
+
+impl Decider {
+    fn tightest(&self, now: Time) -> Outcome {
+        match self {
+            Decider::Store(store) => store.tightest(now).unwrap_or(NO_LIMIT),
+            Decider::Model(model) => model.peek(now, 0.0),
+            Decider::Shared(shared) => shared.truth(now),
+        }
+    }
+
+    /// The level and the limit of a user, or of the curve with this number in a lane of several processes.
+    fn of_curve(&self, user: &str, number: usize, now: Time) -> Outcome {
+        match self {
+            Decider::Store(store) => {
+                let event = Event { time: now, cost: 0.0, fields: &Sender(user) };
+                store.peek(&event).outcome().unwrap_or(NO_LIMIT)
+            }
+            Decider::Model(model) => model.peek(now, 0.0),
+            Decider::Shared(shared) => shared.belief(number, now),
+        }
     }
 }

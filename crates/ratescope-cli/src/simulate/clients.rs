@@ -3,8 +3,9 @@
 use crate::terminal::until_closed;
 use ratescope::Rate;
 use ratescope_lab::compare::{Comparison, Settings};
+use ratescope_lab::lane::processes::Processes;
 use ratescope_lab::run::Named;
-use ratescope_lab::view::compare::{Job, job};
+use ratescope_lab::view::compare::{Job, job, told};
 use std::error::Error;
 use std::io::{self, Write};
 
@@ -15,12 +16,18 @@ const LONGEST: f64 = 3600.0;
 const STEP: usize = 100_000;
 
 /// Runs the jobs until all are done, or for an hour, and prints the numbers of each limiter.
-pub(super) fn run(lanes: &[String], clients: &str, seed: u64) -> Result<(), Box<dyn Error>> {
+pub(super) fn run(
+    lanes: &[String],
+    clients: &str,
+    seed: u64,
+    processes: Processes,
+) -> Result<(), Box<dyn Error>> {
     let mut settings = Settings::default();
     settings.set("auto", "off")?;
     settings.set("seed", &seed.to_string())?;
     settings.set("lanes", &lanes.join(";"))?;
     settings.set("script", clients)?;
+    settings.processes = processes;
     if settings.script.jobs().next().is_none() {
         return Err(
             "--clients has no clients; write some, such as \"10 clients of 20 retry at once\""
@@ -66,6 +73,11 @@ fn print(run: &Comparison, out: &mut impl Write) -> io::Result<()> {
     for row in &rows {
         let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
         writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+    }
+    for lane in run.lanes() {
+        if let Some(shared) = lane.shared() {
+            writeln!(out, "{}: {}", lane.template(), told(shared))?;
+        }
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! A lane of a simulation: a policy, or the rules of a file, with its counts.
 
+use super::several::Several;
 use super::shared::Shared;
 use ratescope::event::Fields;
 use ratescope::rules::{Details, LimitOutcome, Load, MemoryStore, Part, Rules, Value};
@@ -32,6 +33,8 @@ enum Decider {
     Here(MemoryStore),
     /// The states are outside of this process.
     Shared(Shared),
+    /// Several processes, as in the lab.
+    Several(Box<Several>),
 }
 
 /// A decision about an event.
@@ -67,11 +70,20 @@ impl Lane {
             Some(store) => Decider::Shared(store),
             None => Decider::Here(MemoryStore::new(rules, keys)),
         };
+        Lane { is_rules, generic_key, ..Lane::by(text, keys, decider) }
+    }
+
+    /// A limit that several processes share.
+    pub(crate) fn several(several: Several, text: String, keys: usize) -> Self {
+        Lane::by(text, keys, Decider::Several(Box::new(several)))
+    }
+
+    fn by(text: String, keys: usize, decider: Decider) -> Self {
         Lane {
             text,
-            is_rules,
+            is_rules: false,
             decider,
-            generic_key,
+            generic_key: None,
             taps: None,
             keys,
             allowed: 0,
@@ -97,6 +109,7 @@ impl Lane {
         let rules = match &self.decider {
             Decider::Here(ruled) => ruled.rules(),
             Decider::Shared(store) => store.rules(),
+            Decider::Several(several) => return several.limit().per.fields().to_vec(),
         };
         let others = [LOAD, IP].into_iter().filter(|_| self.is_rules);
         rules.fields().into_iter().chain(others).map(str::to_owned).collect()
@@ -107,6 +120,19 @@ impl Lane {
     /// # Errors
     /// When the lane has rules and the event's field `load` is not a load, or when the store can't be asked.
     pub(crate) fn check(&mut self, event: &Event<'_>) -> io::Result<DecisionRow<'_>> {
+        if let Decider::Several(several) = &mut self.decider {
+            let (outcome, key, retry_after) = several.check(event, self.keys)?;
+            *(if outcome.is_allowed() { &mut self.allowed } else { &mut self.refused }) += 1;
+            return Ok(DecisionRow {
+                text: &self.text,
+                wait: outcome.wait,
+                outcome: Some(outcome),
+                by: Some((several.limit().to_string(), key)),
+                is_chosen: false,
+                retry_after,
+                remark: String::new(),
+            });
+        }
         let load = if self.is_rules { load(event)? } else { None };
         let details = Details::default().with_retry();
         let named = Named { fields: event.fields, generic_key: self.generic_key.as_deref() };
@@ -118,6 +144,7 @@ impl Lane {
                 ruled.decide_one(&Part::count(event), details)
             }
             Decider::Shared(store) => store.check(event, load, details)?,
+            Decider::Several(_) => return Err(io::ErrorKind::Unsupported.into()),
         };
         if let Some(taps) = &self.taps {
             taps.count(&decision, event);
@@ -165,7 +192,11 @@ impl Lane {
         if *shadowed > 0 {
             write!(out, ", shadows would refuse {shadowed} more")?;
         }
+        if let Decider::Several(several) = &self.decider {
+            write!(out, ", {}", several.told())?;
+        }
         let (len, evicted) = match &self.decider {
+            Decider::Several(several) => (several.keys(), 0),
             Decider::Here(ruled) => (ruled.len(), ruled.evicted()),
             Decider::Shared(store) => (store.clear()?, 0),
         };

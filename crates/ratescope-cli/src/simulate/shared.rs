@@ -56,6 +56,11 @@ impl At {
         Ok(at)
     }
 
+    /// True if stores are elsewhere.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.url.is_some()
+    }
+
     /// Rules at this address, with keys of their own; `None` without an address.
     pub(crate) fn open(&self, rules: &Rules) -> Result<Option<Shared>, Box<dyn Error>> {
         let Some(url) = &self.url else { return Ok(None) };

@@ -2,7 +2,8 @@
 
 use super::script::Script;
 use crate::lane::Template;
-use crate::run::settings::{auto_rate, decimal, on_off, seed, speed, switch, window};
+use crate::lane::processes::{PROCESSES, Processes};
+use crate::run::settings::{auto_rate, decimal, on_off, seed, span, speed, switch, whole, window};
 use crate::run::{Named, RunSettings, Setting, Source, lenient, setting};
 use ratescope::internal::parts;
 use ratescope::limit::sliding_log::MAX_ENTRIES;
@@ -20,6 +21,8 @@ pub struct Settings {
     /// From 1 to [`LANES`] templates; the text has `;` between them. A common rate is refused if a template can't be
     /// read with it.
     pub lanes: Vec<Template>,
+    /// The processes of lanes that say how they share their limit.
+    pub processes: Processes,
     /// The cost of a click and of a generated event, from 0 to 10^6.
     pub cost: f64,
     /// Scripted events.
@@ -44,6 +47,7 @@ impl Default for Settings {
         Settings {
             limit,
             lanes: lanes(DEFAULT_LANES, limit).unwrap_or_default(),
+            processes: Processes::default(),
             cost: 1.0,
             script: Script::default(),
             common: RunSettings { auto_rate: 1.3, ..RunSettings::default() },
@@ -55,6 +59,9 @@ impl Named for Settings {
     const SETTINGS: &'static [Setting<Self>] = &[
         setting!("limit", [FromStart], |s, text| s.limit = s.limit_of(text)?, s.limit),
         setting!("lanes", [FromStart], |s, text| *s = s.comparing(text)?, joined(&s.lanes)),
+        setting!("processes", [FromStart], |s| s.processes.count, processes),
+        setting!("balance", [FromStart], |s| s.processes.balance, str::parse),
+        setting!("call", [FromStart], |s| s.processes.call, call),
         setting!("auto", [Traffic], |s| s.common.auto, switch, on_off),
         setting!("pattern", [Traffic], |s| s.common.pattern, str::parse),
         setting!("auto-rate", [Traffic], |s| s.common.auto_rate, auto_rate::<10_000>),
@@ -151,6 +158,14 @@ pub(crate) fn states_of(policy: &Policy, users: usize) -> usize {
     let per_user = |limit: &&Limit| limit.per.fields().iter().any(|name| name == "user");
     let several = policy.limits().iter().filter(per_user).count();
     policy.limits().len() + several * (users - 1)
+}
+
+fn processes(text: &str) -> Result<u32, ParseError> {
+    whole(text, 1..=PROCESSES)
+}
+
+fn call(text: &str) -> Result<Span, ParseError> {
+    span(text, Span::ZERO..=Span::from_secs(10))
 }
 
 /// Reads a rate in the range that every kind of limiter accepts. A number alone is a count in `per`.

@@ -10,16 +10,20 @@
 //! With `retry` and a [way](Way) at its end, as in `fixed-window retry exponential 1s full`, the clients of this lane try
 //! again in that way, whatever the script says.
 //!
+//! With `share` and how several [processes](super::processes) share the limit, as in `gcra 10/1s share leased 1s`, these
+//! decide.
+//!
 //! All events of a run come from one address, the `ip`. A limit is for the address unless it says
 //! `per user` or `per all`.
 
 use super::model::Model;
+use super::processes::Sharing;
 use crate::clients::Way;
 use core::fmt;
 use core::str::FromStr;
 use ratescope::event::Fields;
 use ratescope::internal::parts;
-use ratescope::policy::{Defaults, Policy};
+use ratescope::policy::{Defaults, Limit, Policy};
 use ratescope::rate::Rate;
 use ratescope::text::ParseError;
 
@@ -36,7 +40,7 @@ impl Template {
     pub fn read(text: &str, rate: Rate) -> Result<(Template, Policy), ParseError> {
         let fields = Some(["user", "ip"].map(str::to_owned).into());
         let defaults = Defaults { rate: Some(rate), per: "ip".parse()?, fields, cost: 0.0 };
-        let (limits, way) = split(text)?;
+        let Parts { limits, sharing, way } = split(text)?;
         let like = Model::read(limits, rate).map_err(|e| e.inside(text, 0))?;
         let policy = match &like {
             Some((_, like)) => {
@@ -44,21 +48,36 @@ impl Template {
             }
             None => Policy::read(limits, &defaults).map_err(|e| e.inside(text, 0)),
         }?;
+        if let Some(sharing) = sharing {
+            let problem = match &like {
+                Some(_) => Some(ALONE.to_owned()),
+                None => shared_limit(&policy, sharing).err(),
+            };
+            if let Some(problem) = problem {
+                return Err(ParseError::whole(text, problem));
+            }
+        }
         let tidied =
             |(_, limit): (usize, &str)| limit.split_whitespace().collect::<Vec<_>>().join(" ");
         let tidy = parts(limits, '&').map(tidied).collect::<Vec<_>>().join(" & ");
+        let share = sharing.map_or(String::new(), |sharing| format!(" share {sharing}"));
         let retry = way.map_or(String::new(), |way| format!(" retry {way}"));
-        Ok((Template(tidy + &retry), policy))
+        Ok((Template(tidy + &share + &retry), policy))
     }
 
     /// The measure that decides in place of a limiter, if the text names one.
     pub(crate) fn model(&self, rate: Rate) -> Option<Model> {
-        Model::read(split(&self.0).ok()?.0, rate).ok()?.map(|(model, _)| model)
+        Model::read(split(&self.0).ok()?.limits, rate).ok()?.map(|(model, _)| model)
+    }
+
+    /// How several processes share its limit, if it says so.
+    pub fn sharing(&self) -> Option<Sharing> {
+        split(&self.0).ok()?.sharing
     }
 
     /// How clients try again in this lane, if it says so.
     pub fn way(&self) -> Option<Way> {
-        split(&self.0).ok()?.1
+        split(&self.0).ok()?.way
     }
 
     /// The policy of the template if limits without a rate have `rate`.
@@ -90,13 +109,53 @@ impl FromStr for Template {
     }
 }
 
-/// The limits of a template, and the way after `retry`.
-fn split(text: &str) -> Result<(&str, Option<Way>), ParseError> {
-    let Some(at) = text.find(" retry ") else { return Ok((text, None)) };
-    let (limits, way) = text.split_at(at);
-    let from = at + " retry ".len();
-    let way = way.get(" retry ".len()..).unwrap_or_default();
-    Ok((limits, Some(way.parse().map_err(|e: ParseError| e.inside(text, from))?)))
+const ALONE: &str = "one limiter alone can be shared by several processes";
+
+/// The limit that several processes share in this way.
+///
+/// # Errors
+/// Why they can't.
+pub fn shared_limit(policy: &Policy, sharing: Sharing) -> Result<&Limit, String> {
+    let [limit] = policy.limits() else { return Err(ALONE.to_owned()) };
+    match sharing.problem(&limit.limiter) {
+        Some(problem) => Err(problem),
+        None => Ok(limit),
+    }
+}
+
+/// The parts of a template.
+#[derive(Clone, Copy, Debug)]
+pub struct Parts<'a> {
+    /// The limits.
+    pub limits: &'a str,
+    /// How several processes share them.
+    pub sharing: Option<Sharing>,
+    /// How clients try again.
+    pub way: Option<Way>,
+}
+
+/// The limits of a template, and what follows `share` and `retry`, in any order.
+///
+/// # Errors
+/// When one of these can't be read.
+pub fn split(text: &str) -> Result<Parts<'_>, ParseError> {
+    let words = [" share ", " retry "];
+    let next = |text: &str| words.iter().filter_map(|word| text.find(word)).min();
+    let (limits, mut rest) = text.split_at(next(text).unwrap_or(text.len()));
+    let mut parts = Parts { limits, sharing: None, way: None };
+    while !rest.is_empty() {
+        // The two words are of one length.
+        let (word, after) = rest.split_at(" share ".len());
+        let (value, others) = after.split_at(next(after).unwrap_or(after.len()));
+        let from = text.len() - after.len();
+        let inside = |e: ParseError| e.inside(text, from);
+        match word {
+            " share " => parts.sharing = Some(value.parse().map_err(inside)?),
+            _ => parts.way = Some(value.parse().map_err(inside)?),
+        }
+        rest = others;
+    }
+    Ok(parts)
 }
 
 /// The fields of an event of a run: a user, and the address that all users share.

@@ -2,6 +2,7 @@
 
 use super::{Models, Settings};
 use crate::lane::history::Grain;
+use crate::lane::processes::Processes;
 use crate::lane::{Lane, Sender};
 use crate::run::{Arrival, Experiment};
 use crate::trace::{Trace, TracePoint};
@@ -227,9 +228,10 @@ impl Instrument {
             self.lane = None;
             return Ok(());
         };
-        if !self.lane.as_ref().is_some_and(|lane| lane.is(&template, &policy)) {
+        let one = (Processes { count: 1, ..Processes::default() }, 0);
+        if !self.lane.as_ref().is_some_and(|lane| lane.is(&template, &policy, one)) {
             let rate = Rate::new(settings.limit, settings.decay)?;
-            let lane = Lane::new(template, policy, rate, now, self.trace.total());
+            let lane = Lane::new(template, policy, rate, one, now, self.trace.total());
             self.lane = Some(Box::new(lane));
         }
         self.lane.iter_mut().for_each(|lane| lane.ask_about(1.0, settings.decay));

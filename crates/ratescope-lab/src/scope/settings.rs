@@ -154,6 +154,10 @@ impl Settings {
             let help = "there are no clients here that try again; the lanes of Compare have them";
             return Err(ParseError::whole(text, help));
         }
+        if template.sharing().is_some() {
+            let help = "there is one process here; the lanes of Compare have several";
+            return Err(ParseError::whole(text, help));
+        }
         if template.model(rate).is_none()
             && let [Limit { limiter: AnyLimiter::Exim(Exim { limit, mode }), .. }] = policy.limits()
             && *mode != Mode::Readonly

@@ -21,7 +21,7 @@ pub use feedback::fates;
 pub use jobs::{Job, job, sent};
 pub use layout::is_axis;
 pub use names::names;
-pub use numbers::{next, promise, waits};
+pub use numbers::{next, over, promise, told, waits};
 
 use crate::compare::{Comparison, Lane};
 use crate::lane::history::Columns;

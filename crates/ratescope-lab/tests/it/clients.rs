@@ -247,6 +247,8 @@ fn what_is_wrong_is_said() {
     // The Scope has no clients.
     let scope = "limiter=gcra retry every 1s".parse::<ratescope_lab::scope::Link>().unwrap_err();
     assert!(scope.to_string().contains("the lanes of Compare"), "{scope}");
+    let scope = "limiter=gcra share alone".parse::<ratescope_lab::scope::Link>().unwrap_err();
+    assert!(scope.to_string().contains("one process here"), "{scope}");
 }
 
 fn way() -> impl Strategy<Value = String> {

@@ -24,6 +24,7 @@ mod palette;
 #[path = "../../../../tests/common/picture.rs"]
 mod picture;
 mod plot;
+mod processes;
 #[path = "../../../../tests/common/recorded.rs"]
 mod recorded;
 #[allow(unreachable_pub)]

@@ -80,7 +80,7 @@ fn says(text: &str, numbers: &[&str]) {
 #[test]
 fn all_are_on_the_page() {
     let all = listed("compare.html");
-    assert_eq!(all.len(), 22);
+    assert_eq!(all.len(), 24);
     for Scenario { title, text, fragment, .. } in all {
         let link: Link = fragment.parse().unwrap();
         assert!((2..=8).contains(&link.settings.lanes.len()), "{title}");
@@ -329,7 +329,10 @@ fn three_users_have_a_curve_each() {
     );
     assert_eq!(refused(&replay), [0, 0]);
     let level = |lane: usize, user: &str, seconds: f64| {
-        again(&replay, seconds).lanes()[lane].level_of(user, at(seconds)).0
+        let run = again(&replay, seconds);
+        let lane = &run.lanes()[lane];
+        let number = lane.curves().iter().position(|curve| curve.user == user).unwrap();
+        lane.level_of(number, at(seconds)).0
     };
     // Within an event of the slowest, whose single events are seen.
     for (user, rate) in [("red", 10.0), ("green", 1.0)] {
@@ -515,4 +518,54 @@ fn one_client_without_manners_pays_alone_if_each_has_a_limit() {
     for lane in [2, 3] {
         assert_eq!(left(lane), u64::from(rude(lane)), "lane {lane}");
     }
+}
+
+/// What passed, the most over the limit, and the calls to Redis, of each lane.
+fn told(replay: &Comparison) -> Vec<(u64, f64, u64)> {
+    let each = replay.lanes().iter().map(|lane| {
+        let shared = lane.shared().unwrap();
+        (lane.allowed(), shared.over(), shared.calls())
+    });
+    each.collect()
+}
+
+#[test]
+fn two_data_centres_share_a_limit() {
+    let (replay, text) = scenario("Two data centres");
+    says(
+        &text,
+        &[
+            "80 ms",
+            "15 requests a second",
+            "300 of 449",
+            "449 calls",
+            "223 calls",
+            "2 are over",
+            "46 calls",
+            "up to 9",
+            "by 50",
+        ],
+    );
+    assert_eq!(told(&replay), [(300, 0.0, 449), (300, 2.0, 223), (327, 9.0, 46), (449, 50.0, 0)]);
+}
+
+#[test]
+fn a_flood_comes_to_forty_processes() {
+    let (replay, text) = scenario("A flood at forty");
+    says(
+        &text,
+        &[
+            "for 9 s",
+            "9,178 calls",
+            "559 pass",
+            "969 calls",
+            "the same 559",
+            "1,057 over",
+            "all 9,178 pass",
+        ],
+    );
+    assert_eq!(
+        told(&replay),
+        [(559, 0.0, 9178), (559, 0.0, 969), (1596, 1057.0, 137), (9178, 8619.0, 0)]
+    );
 }

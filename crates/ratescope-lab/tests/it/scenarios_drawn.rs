@@ -12,6 +12,9 @@ use ratescope_lab::view::{self, Viewport};
 
 const WIDTH: f64 = 720.0;
 
+/// The scenarios that the chapter "Over many machines" shows.
+const IN_THE_GUIDE: [&str; 2] = ["Two data centres", "A flood at forty processes"];
+
 const HEAD: &str = "# Scenarios
 
 Runs that show where limiters differ, each at its end. The pictures are drawn by the code that draws the page. Where
@@ -98,6 +101,11 @@ fn every_scenario_is_in_the_paper() {
             let name = format!("scenarios/{}.svg", file_name(title));
             let picture = svg::write(&marks, width, height, Theme::Light);
             golden(&name, &picture);
+            if IN_THE_GUIDE.contains(&title.as_str()) {
+                // A crate in a registry has no folders above it.
+                let name = format!("../../crates/ratescope/src/guide/{}.svg", file_name(title));
+                golden(&name, &picture);
+            }
             bytes += picture.len();
             let opens = format!("http://127.0.0.1:8080/{page}#{fragment}");
             paper +=

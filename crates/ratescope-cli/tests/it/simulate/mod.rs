@@ -372,10 +372,75 @@ fn what_is_wrong_with_clients_is_said() {
         (&["--clients", "2 clients of 3", "Cargo.toml"], "Cargo.toml is no limiter"),
         (&["--clients", "2 clients of 3"], "there is no limiter"),
         (&["--clients", "2 clients of 3", "gcra 2/1s retry often"], "not a way to try again"),
-        (&["--seed", "2", "gcra 2/1s"], "--clients"),
         (&["gcra 2/1s retry at once"], "retry"),
     ] {
         let output = simulate(args, "time,key\n0,a\n");
+        let told = text(&output.stderr);
+        assert!(!output.status.success() && told.contains(said), "{args:?}: {told}");
+    }
+}
+
+/// Forty events in an instant, of two keys in turn.
+fn forty() -> String {
+    let each = (0..40).map(|n| format!("1,{}\n", if n % 2 == 0 { "ann" } else { "bob" }));
+    format!("time,key\n{}", each.collect::<String>())
+}
+
+/// The same events go to several processes. Each alone lets the whole limit pass.
+#[test]
+fn processes_share_a_limit() {
+    let summary = |args: &[&str]| {
+        let limiter = "sliding-log 3/1m";
+        let lanes = ["", " share exact", " share alone"].map(|how| format!("{limiter}{how}"));
+        let lanes = lanes.each_ref().map(String::as_str);
+        let output = simulate(&[args, &lanes[..]].concat(), &forty());
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let told = text(&output.stderr).lines().map(str::to_owned);
+        told.filter(|line| line.starts_with(limiter)).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        summary(&["--processes", "4"]),
+        [
+            "sliding-log 3/1m: 6 of 40 allowed (15.0%), 34 refused, keys: 2",
+            "sliding-log 3/1m share exact: 6 of 40 allowed (15.0%), 34 refused, 0 over, 40 calls, keys: 2",
+            // In turn, two of them get the events of each key.
+            "sliding-log 3/1m share alone: 12 of 40 allowed (30.0%), 28 refused, 3 over, keys: 2",
+        ]
+    );
+    let alone = |args: &[&str]| summary(args).pop().unwrap();
+    assert!(alone(&["--processes", "5"]).contains("share alone: 30 of 40"));
+    assert!(alone(&["--processes", "5", "--balance", "by key"]).contains(": 6 of 40"));
+    assert!(alone(&["--processes", "5", "--balance", "all to one"]).contains(": 6 of 40"));
+    let chance = |seed| alone(&["--processes", "5", "--balance", "by chance", "--seed", seed]);
+    assert_eq!(chance("1"), chance("1"));
+    assert!(["2", "3", "4", "5"].iter().any(|seed| chance(seed) != chance("1")));
+    // Each decision is that of a process.
+    let first = &decisions(&["--processes", "2", "sliding-log 3/1m share alone"], &forty())[0];
+    assert_eq!(
+        (&first["limiter"], &first["allowed"]),
+        (&json!("sliding-log 3/1m share alone"), &json!(true))
+    );
+    // Clients, too.
+    let clients = "2 clients of 9 retry never";
+    let args =
+        ["simulate", "--clients", clients, "--processes", "2", "fixed-window 4/1h share alone"];
+    let table = printed(&mut command(&args), "");
+    assert!(table.ends_with("fixed-window 4/1h share alone: 4 over\n"), "{table}");
+}
+
+#[test]
+fn what_is_wrong_with_processes_is_said() {
+    for (args, said) in [
+        (&["--processes", "51", "gcra 2/1s share alone"][..], "1..=50"),
+        (&["--balance", "evenly", "gcra 2/1s share alone"], "in turn"),
+        (&["--call", "1m", "gcra 2/1s share alone"], "up to 10s"),
+        (&["gcra 2/1s share often"], "or alone"),
+        (&["gcra 2/1s & gcra 9/1m share alone"], "one limiter alone"),
+        (&["leaky-bucket 2/1s share leased 1s"], "can't be leased"),
+        (&["--store", "redis://127.0.0.1:1", "gcra 2/1s share exact"], "leave --store out"),
+        (&["--keys", "1", "gcra 2/1s share exact"], "more than 1 keys"),
+    ] {
+        let output = simulate(args, &forty());
         let told = text(&output.stderr);
         assert!(!output.status.success() && told.contains(said), "{args:?}: {told}");
     }

@@ -2,8 +2,9 @@
 
 use super::COLUMN;
 use super::trail::Trail;
-use crate::lane::Lane;
 use crate::lane::history::{Column, Columns, History};
+use crate::lane::processes::Shared;
+use crate::lane::{CURVES, Lane};
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::view::label::{SMALL, below, bold};
 use crate::view::timebase::Timebase;
@@ -33,7 +34,7 @@ impl Scale {
 }
 
 /// Draws both lines up to `now`, where they end at the lane's present level and limit. A lane with a curve for each user
-/// has these in place of the level.
+/// has these in place of the level, and one of several processes has thin ones besides.
 pub(in crate::view) fn draw(
     marks: &mut Vec<Mark>,
     time: &Timebase,
@@ -49,38 +50,64 @@ pub(in crate::view) fn draw(
         height: scale.plot.height + 2.0,
         ..scale.plot
     }));
-    let curves = lane.curves();
-    if curves.is_empty() {
-        marks.extend(below(&level, scale.plot.bottom(), Fill::new(ink, 0.14)));
-    }
-    marks.push(Mark::Polyline { points: limit, stroke: Stroke::dashed(Ink::Limit, 1.25) });
-    if curves.is_empty() {
-        marks.push(Mark::Polyline { points: level, stroke: Stroke::solid(ink, 1.75) });
-    }
-    let mut names: Vec<(f64, &String, Ink)> = Vec::with_capacity(curves.len());
-    for (curve, number) in curves.iter().zip(1..) {
+    let is_per_user = lane.shared().is_none() && !lane.curves().is_empty();
+    let lines_of = |number: usize, history: &History| {
         let columns =
-            curve.history.columns(time.from, time.time_at(scale.plot.right()), COLUMN / time.pace);
-        let stands = lane.level_of(&curve.user, now);
-        let (points, _) = lines(time, scale, lane, &curve.history, &columns, stands, now);
-        let end = points.last().map_or(scale.plot.bottom(), |last| last.y);
+            history.columns(time.from, time.time_at(scale.plot.right()), COLUMN / time.pace);
+        lines(time, scale, lane, history, &columns, lane.level_of(number, now), now).0
+    };
+    let curves = lane.curves().iter().zip(0_u8..);
+    let curves = curves
+        .map(|(curve, number)| (&curve.user, number, lines_of(number.into(), &curve.history)));
+    let bottom = scale.plot.bottom();
+    let mut names: Vec<(f64, &str, Ink)> = Vec::with_capacity(CURVES);
+    let mut name = |points: &[Point], text, ink| {
+        let end = points.last().map_or(bottom, |last| last.y);
         let place = names.partition_point(|(other, ..)| *other <= end);
-        names.insert(place, (end, &curve.user, Ink::Lane(number)));
-        marks.push(Mark::Polyline { points, stroke: Stroke::solid(Ink::Lane(number), 1.75) });
+        names.insert(place, (end, text, ink));
+    };
+    let limit = Mark::Polyline { points: limit, stroke: Stroke::dashed(Ink::Limit, 1.25) };
+    let own = Mark::Polyline { points: level.clone(), stroke: Stroke::solid(ink, 1.75) };
+    if is_per_user {
+        marks.push(limit);
+        for (user, number, points) in curves {
+            name(&points, user, Ink::Lane(number + 1));
+            let stroke = Stroke::solid(Ink::Lane(number + 1), 1.75);
+            marks.push(Mark::Polyline { points, stroke });
+        }
+    } else {
+        let beliefs: Vec<_> = curves.map(|(_, _, points)| points).collect();
+        let in_advance = lane.shared().is_some_and(Shared::lends);
+        if in_advance {
+            // Between the two lines, what is lent.
+            let counted =
+                beliefs.iter().filter_map(|points| below(points, bottom, Fill::new(ink, 0.14)));
+            marks.extend(counted);
+        }
+        marks.extend(below(&level, bottom, Fill::new(ink, 0.14)));
+        marks.push(limit);
+        if let Some(first) = beliefs.first() {
+            name(first, if in_advance { "with leases" } else { "each believes" }, Ink::Muted);
+            name(&level, "true", ink);
+        }
+        for points in beliefs {
+            marks.push(Mark::Polyline { points, stroke: Stroke::solid(Ink::Muted, 1.0) });
+        }
+        marks.push(own);
     }
     marks.push(Mark::Unclip);
-    users(marks, scale.plot, names);
+    at_ends(marks, scale.plot, names);
 }
 
-/// Writes the names of users, each as near to the end of its curve as the others leave room, from the top down.
-fn users(marks: &mut Vec<Mark>, plot: Rect, names: Vec<(f64, &String, Ink)>) {
+/// Writes the names of curves, each as near to the end of its curve as the others leave room, from the top down.
+fn at_ends(marks: &mut Vec<Mark>, plot: Rect, names: Vec<(f64, &str, Ink)>) {
     let pitch = (plot.height / names.len().max(1) as f64).min(NAME);
     let mut least = plot.y + pitch / 2.0;
     let mut most = plot.bottom() - pitch * (names.len() as f64 - 0.5);
-    for (end, user, ink) in names {
+    for (end, text, ink) in names {
         let y = (end - pitch / 2.0).max(least).min(most.max(least));
         (least, most) = (y + pitch, most + pitch);
-        marks.push(bold(plot.right() - 4.0, y, user, ink, SMALL.min(pitch), Anchor::End));
+        marks.push(bold(plot.right() - 4.0, y, text, ink, SMALL.min(pitch), Anchor::End));
     }
 }
 

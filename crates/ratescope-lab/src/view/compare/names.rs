@@ -1,6 +1,6 @@
 //! The names of the lanes, for a picture without the page's controls.
 
-use super::{SECOND_ROW, Viewport, pitch, readings};
+use super::{SECOND_ROW, Viewport, over, pitch, readings};
 use crate::compare::{Comparison, Lane};
 use crate::plot::{Anchor, Ink, Mark, axis};
 use crate::view::label::{SIZE, SMALL, bold, plain, width};
@@ -28,7 +28,10 @@ pub fn names(comparison: &Comparison, view: &Viewport, counts: bool) -> Vec<Mark
         let name = format!("{}  {}", i + 1, lane.limiters(keys_differ));
         marks.push(bold(left, y, &name, Ink::Text, size, Anchor::Start));
         let [passed, refused] = [lane.allowed(), lane.refused()].map(axis::readout_count);
-        let counted = format!("{passed} passed, {refused} refused");
+        let counted = match over(lane) {
+            over if over.is_empty() => format!("{passed} passed, {refused} refused"),
+            over => format!("{passed} passed, {over}"),
+        };
         let (said, ink) = match reading {
             Some(reading) if reading.refused => (reading.text, Ink::Refused),
             Some(reading) => (reading.text, Ink::Muted),

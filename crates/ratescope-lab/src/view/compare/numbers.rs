@@ -2,6 +2,7 @@
 
 use crate::lane::Lane;
 use crate::lane::history::Column;
+use crate::lane::processes::Shared;
 use crate::plot::axis;
 use crate::view::spaced;
 use ratescope::outcome::Retry;
@@ -60,7 +61,8 @@ pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
     })
 }
 
-/// In words, the most that a lane allows in any `period`, the period of the common rate, if each event costs `cost`.
+/// In words, the most that a lane allows in any `period`, the period of the common rate, if each event costs `cost`; and
+/// what several processes were [over](over) that.
 pub fn promise(lane: &Lane, cost: f64, period: Span) -> String {
     let most = lane.max_admitted(cost);
     // Events of cost 1 pass whole, so the bound is rounded down. The small term restores a whole number that rounding
@@ -71,11 +73,30 @@ pub fn promise(lane: &Lane, cost: f64, period: Span) -> String {
     // The bound is for one sender. All users share one address, so only a limit per user bounds each user.
     let mut fields = lane.policy().limits().iter().flat_map(|limit| limit.per.fields());
     let each = if fields.any(|field| field == "user") { " per user" } else { "" };
-    if most.is_finite() {
+    let promise = if most.is_finite() {
         format!("at most {} in any {}{each}", short(most), spaced(period))
     } else {
         "no upper bound".to_owned()
+    };
+    match over(lane) {
+        text if text.is_empty() => promise,
+        text => format!("{promise}; {text}"),
     }
+}
+
+/// By how much several processes were over their limit at most, and how often they called Redis; empty for one process.
+pub fn over(lane: &Lane) -> String {
+    lane.shared().map_or(String::new(), told)
+}
+
+/// As [`over`], of these processes.
+pub fn told(shared: &Shared) -> String {
+    let calls = match shared.calls() {
+        0 => String::new(),
+        1 => ", 1 call".to_owned(),
+        n => format!(", {} calls", axis::readout_count(n)),
+    };
+    format!("{} over{calls}", short(shared.over()))
 }
 
 /// When the next event would be allowed, in words.

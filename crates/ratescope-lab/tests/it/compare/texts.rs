@@ -114,7 +114,7 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
         speed | 2000 | 0.1 to 1000
         window | 5s | 10s to 1d
         lanes | gcra;exim strikt | "strikt" in "gcra;exim strikt": unexpected word
-        decay | 5 | "decay": not a setting; there are limit, lanes, auto, pattern, auto-rate, seed, cost, script, speed, window
+        decay | 5 | "decay": not a setting; there are limit, lanes, processes, balance, call, auto, pattern, auto-rate, seed, cost, script, speed, window
         "#,
     ) {
         let error = comparison.set(name, value).unwrap_err().to_string();
