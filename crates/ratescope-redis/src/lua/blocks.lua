@@ -50,39 +50,29 @@ local function search(key, first, held, room, sum, rest, last, total, total_rest
   return high, number, to, to_rest, before, before_rest
 end
 
--- Leaves out the blocks that have left the window of `width` times `blocks` microseconds at `now`. They stay at the key
--- until an event is counted, since the clock may be set back to them. Time runs backwards: the latest block is the
--- current one. Returns where the ring begins, how many blocks it holds, the sum before the first of them, and the number
--- and the sum of the first; and then the number of the current block.
-local function trim(key, now, width, blocks, shift, first, held, room, base, base_rest, number, sum, sum_rest, last,
-    total, total_rest)
-  local current = floor(now / width)
-  if held > 0 then
-    if last + shift > current then current = last + shift end
-    local left = current - blocks - shift
-    if last <= left then
-      held = 0
-    elseif number <= left then
-      local gone
-      gone, number, sum, sum_rest, base, base_rest =
-        search(key, first, held, room, sum, sum_rest, last, total, total_rest, left, 1 / 0, 1)
-      first, held = (first + gone) % room, held - gone
-    end
-  end
-  return first, held, base, base_rest, number, sum, sum_rest, current
-end
-
 --- numbers: most width blocks capacity
--- The first and the last block with their sums, and the sum before the first.
+-- The blocks in the window: the first and the last of them with their sums, and the sum before the first.
 local shift, first, held, room, base, base_rest, number, sum, sum_rest, last, total, total_rest
 shift, first, held, room, base, base_rest, number, sum, sum_rest, last, total, total_rest, i =
   unpack('<dI4I4I4dI4ddI4ddI4', s, i)
---- look
-local current
-first, held, base, base_rest, number, sum, sum_rest, current = trim(key, now, width, blocks, shift, first, held, room,
-  base, base_rest, number, sum, sum_rest, last, total, total_rest)
+local here = floor(now / width)
+local current, trimmed = here, false
+if held > 0 then
+  -- Time runs backwards: the latest block is the current one.
+  if last + shift > current then current = last + shift end
+  local left = current - blocks - shift
+  if last <= left then
+    held, trimmed = 0, true
+  elseif number <= left then
+    local gone
+    gone, number, sum, sum_rest, base, base_rest =
+      search(key, first, held, room, sum, sum_rest, last, total, total_rest, left, 1 / 0, 1)
+    first, held, trimmed = (first + gone) % room, held - gone, true
+  end
+end
 local content = held > 0 and between(base, base_rest, total, total_rest) or 0
-local here, back = floor(now / width), 0
+--- look
+local back = 0
 if current - here > blocks then current, back = here, current - here end
 local passes, level, extra = content + w <= most, (content + w) / 1000000, 0
 
@@ -122,7 +112,9 @@ if counts then
   if held == 1 then number, sum, sum_rest = last, total, total_rest end
   content = content + more
 end
-if counts or back ~= 0 then
+if trimmed and held == 0 then
+  call('UNLINK', key)
+elseif counts or back ~= 0 or trimmed then
   life = (last + shift + blocks) * width - now
   bytes = pack('<dI4I4I4dI4ddI4ddI4', shift, first, held, room, base, base_rest, number, sum, sum_rest,
     last, total, total_rest)
@@ -153,8 +145,8 @@ end
 
 --- undo
 -- The block in which the event was counted gives back, if it is still there: the sums from there on become smaller. A
--- decision must not take longer because much is remembered, so with more than 200 later blocks the oldest block that
--- counts gives back in its place, which leaves first: then less is given back, or for a shorter time.
+-- decision must not take longer because much is remembered, so with more than 200 later blocks the oldest block gives back
+-- in its place, which leaves first: then less is given back, or for a shorter time.
 local target = floor(when / width) - shift
 local place, block_number, to, to_rest, from, from_rest
 if held > 0 and w > 0 and target >= number and target <= last then
@@ -165,14 +157,10 @@ if held > 0 and w > 0 and target >= number and target <= last then
       search(key, first, held, room, sum, sum_rest, last, total, total_rest, target - 1, 1 / 0, held - 2)
   end
 end
-local found = place and block_number == target
-if found and held - place > 200 then
-  first, held, base, base_rest, number, sum, sum_rest = trim(key, now, width, blocks, shift, first, held, room,
-    base, base_rest, number, sum, sum_rest, last, total, total_rest)
-  found, place = held > 0 and target >= number, 0
-  to, to_rest, from, from_rest = sum, sum_rest, base, base_rest
-end
-if found then
+if place and block_number == target then
+  if held - place > 200 then
+    place, to, to_rest, from, from_rest = 0, sum, sum_rest, base, base_rest
+  end
   local counted = between(from, from_rest, to, to_rest)
   local back = math.min(w, counted)
   -- A sum less `back`, modulo 2^52 events.
@@ -199,8 +187,9 @@ if found then
     local at = 72 + (first + held - 1) % room * 20
     last, total, total_rest = unpack('<ddI4', call('GETRANGE', key, at, at + 19))
   end
-  if between(base, base_rest, total, total_rest) <= 0 then
-    bytes, held = BLOCKS, 0
+  content = content - back
+  if content <= 0 then
+    bytes, held, content = BLOCKS, 0, 0
   else
     if back == counted and place == 0 then
       first, held = (first + 1) % room, held - 1
@@ -209,7 +198,7 @@ if found then
     bytes = pack('<dI4I4I4dI4ddI4ddI4', shift, first, held, room, base, base_rest, number, sum, sum_rest,
       last, total, total_rest)
   end
+elseif trimmed then
+  bytes = held > 0 and pack('<dI4I4I4dI4ddI4ddI4', shift, first, held, room, base, base_rest, number, sum,
+    sum_rest, last, total, total_rest) or BLOCKS
 end
-first, held, base, base_rest, number, sum, sum_rest = trim(key, now, width, blocks, shift, first, held, room,
-  base, base_rest, number, sum, sum_rest, last, total, total_rest)
-local content = held > 0 and between(base, base_rest, total, total_rest) or 0

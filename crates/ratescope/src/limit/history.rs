@@ -144,17 +144,13 @@ impl Window {
     #[inline]
     pub(super) fn record(&self, history: &mut Blocks, now: Time, cost: f64, allowed: bool) {
         let Some(amount) = amount(cost) else { return };
-        let counts = allowed && amount > 0;
         let current = self.current(history, now);
         let set_back = self.is_set_back(history, now);
-        // Otherwise the blocks that have left stay, since the clock may be set back to them.
-        if counts || set_back {
-            self.drop_left(history, current);
-        }
+        self.drop_left(history, current);
         if set_back {
             self.move_back(history, current, now);
         }
-        if counts {
+        if allowed && amount > 0 {
             let current = if set_back { self.block(now) } else { current };
             history.add(current, amount, self.capacity);
         }

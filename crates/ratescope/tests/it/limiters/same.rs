@@ -20,27 +20,6 @@ fn assert_same(case: &Case, other: &str, events: &[(Time, f64)]) {
     }
 }
 
-/// A refused event drops nothing that has left the window, since the clock may be set back to it.
-#[test]
-fn a_refused_event_forgets_nothing() {
-    let at = |seconds| Time::ZERO.after(Span::from_secs(seconds));
-    for text in [
-        "fixed-window 2/10s",
-        "sliding-window 2/10s precision 10s",
-        "sliding-window 2/10s precision 5s",
-        "sliding-log 2/10s",
-    ] {
-        let limiter = limiter(text);
-        let mut state = limiter.initial();
-        assert!(limiter.check(&mut state, at(105), 2.0).is_allowed());
-        assert!(!limiter.check(&mut state, at(117), 3.0).is_allowed());
-        assert_eq!(limiter.remaining(&state, at(108)), 0.0, "{text}");
-        // An event that counts does.
-        assert!(limiter.check(&mut state, at(117), 1.0).is_allowed());
-        assert_eq!(limiter.remaining(&state, at(108)), 1.0, "{text}");
-    }
-}
-
 proptest! {
     /// For any events, also where time runs backwards.
     #[test]
