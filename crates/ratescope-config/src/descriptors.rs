@@ -118,7 +118,7 @@ fn only(step: &Step) -> Only {
             let networks = networks.to_string();
             let tests = networks.split(',').map(|it| network(it.trim()));
             let tests = tests.map(|is| Some(Test::field(&field, is?))).collect::<Option<Vec<_>>>();
-            Only::of(tests.map(Test::any), &format!("no log tells when {step} holds"))
+            Only::of(tests.map(Test::any), &step.to_string())
         }
     }
 }
