@@ -222,10 +222,17 @@ impl Leases {
         let now = self.now();
         let mut table = self.table();
         let mut refused: Few<bool> = questions.iter().map(|_| false).collect();
+        // Whether the event passes at each key that is synced.
+        let mut passing: Few<bool> = Few::new();
         for unit in units {
             if unit.share.sync().is_some() {
+                // Without the task, Redis would never be told.
+                if !self.is_swept.load(Ordering::Relaxed) {
+                    return None;
+                }
                 let passes = table.local(unit, questions)?.passes(at, unit.cost);
                 refused[unit.question] |= !passes;
+                passing.push(passes);
                 continue;
             }
             let entry = table.entry(unit, questions)?;
@@ -242,10 +249,12 @@ impl Leases {
         }
         let is_refused = refused.contains(&true);
         let mut here = Here { replies: replies(questions, at), counted: Time::LAST };
+        let mut passing = passing.into_iter();
         for unit in units {
             if unit.share.sync().is_some() {
                 let local = table.local(unit, questions)?;
-                let told = local.decide(now, at, unit.cost, counts(&refused, unit.question));
+                let (passes, counts) = (passing.next()?, counts(&refused, unit.question));
+                let told = local.decide(now, at, unit.cost, passes, counts);
                 here.counted = here.counted.min(at);
                 put(&mut here.replies, unit, questions, told);
                 continue;
@@ -289,7 +298,9 @@ impl Leases {
                 match table.local(unit, questions) {
                     Some(local) => {
                         let passes = local.passes(*at, unit.cost);
-                        local.reserved += if passes { unit.cost } else { 0.0 };
+                        if passes {
+                            local.reserve(unit.cost);
+                        }
                         synced.push((i, passes));
                     }
                     None => lacking.push(lacks),
@@ -329,9 +340,25 @@ impl Leases {
         Claim::Ask { spent, lacking, synced, asking: sender }
     }
 
-    /// Decides with a call. Once begun, it runs to completion.
-    pub(super) async fn ask(self: Arc<Self>, asking: Asking) -> Result<(Decided, Time), Fault> {
-        within_a_runtime()?;
+    /// Counts an event that passed while Redis could not be asked at the keys that are synced: Redis is told of it later.
+    pub(super) fn count_synced(&self, Asking { questions, units, now: at, .. }: &Asking) {
+        let now = self.now();
+        let mut table = self.table();
+        for unit in units.iter().filter(|unit| unit.share.sync().is_some()) {
+            if let Some(local) = table.local(unit, questions) {
+                let _ = local.decide(now, *at, unit.cost, true, Some(true));
+            }
+        }
+    }
+
+    /// Decides with a call. Once begun, it runs to completion. If Redis can't be asked, what was to be asked is returned.
+    pub(super) async fn ask(
+        self: Arc<Self>,
+        asking: Asking,
+    ) -> Result<(Decided, Time), (Fault, Box<Asking>)> {
+        if let Err(fault) = within_a_runtime() {
+            return Err((fault, Box::new(asking)));
+        }
         let mut waits = true;
         let (spent, mut lacking, synced, sender) = loop {
             match self.claim(&asking, waits) {
@@ -347,7 +374,12 @@ impl Leases {
             }
         };
         let reserved = Reserved { leases: &self, asking: &asking, synced };
-        let answer = self.answer(&asking, &mut lacking, reserved.refuses()).await;
+        let is_refused = reserved.refuses();
+        let answer = match self.answer(&asking, &mut lacking, is_refused).await {
+            // It is refused, whatever Redis would say.
+            Err(_) if is_refused => Ok((Vec::new(), asking.now, false)),
+            answer => answer,
+        };
         drop(sender);
         let synced = reserved.free();
         let put_back = || {
@@ -365,7 +397,7 @@ impl Leases {
             Ok(answer) => answer,
             Err(fault) => {
                 put_back();
-                return Err(fault);
+                return Err((fault, Box::new(asking)));
             }
         };
         if !is_allowed {
@@ -389,7 +421,8 @@ impl Leases {
         Ok(((questions, replies), if is_allowed { counted } else { time }))
     }
 
-    /// Asks Redis about the keys that lack an event, which may be refused by keys that are synced. Returns what their limits say, the time, and whether all pass.
+    /// Asks Redis about the keys that lack an event, which may be refused by keys that are synced. Returns the outcomes of
+    /// their limits, the time, and whether all pass.
     async fn answer(
         &self,
         asking: &Asking,
@@ -447,7 +480,7 @@ impl Leases {
             clock,
             now: event,
         };
-        let decided = request.together(until).await?;
+        let decided = request.decide(until).await?;
         let is_allowed = !is_refused && passes(&decided, details);
         Ok(self.take(asking, lacking, &[], sent, decided, is_allowed))
     }
@@ -473,7 +506,7 @@ impl Leases {
         let now = self.now();
         let mut table = self.table();
         let mut told = Vec::new();
-        for (i, _) in synced {
+        for (i, passes) in synced {
             let counts = if is_allowed {
                 Some(true)
             } else {
@@ -482,7 +515,7 @@ impl Leases {
             if let Some(unit) = units.get(i)
                 && let Some(local) = table.local(unit, questions)
             {
-                told.push((i, local.decide(now, at, unit.cost, counts)));
+                told.push((i, local.decide(now, at, unit.cost, passes, counts)));
             }
         }
         told
@@ -679,7 +712,7 @@ impl Reserved<'_> {
         let Asking { questions, units, .. } = self.asking;
         for unit in self.synced.iter().filter(|one| one.1).filter_map(|one| units.get(one.0)) {
             if let Some(local) = table.local(unit, questions) {
-                local.reserved = (local.reserved - unit.cost).max(0.0);
+                local.free(unit.cost);
             }
         }
     }

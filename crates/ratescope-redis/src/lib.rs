@@ -306,7 +306,14 @@ impl Inner {
                 }
                 decided_here(&questions, &Here { replies, counted }, details)
             }
-            Err(fault) => self.fallback.decide(parts, details, &fault),
+            Err((fault, asking)) => {
+                let decisions = self.fallback.decide(parts, details, &fault);
+                let mut each = parts.iter().zip(&*decisions);
+                if each.all(|(part, decision)| part.passes(decision, details)) {
+                    self.leases.count_synced(&asking);
+                }
+                decisions
+            }
         }
     }
 
@@ -411,12 +418,16 @@ impl Inner {
         }
         let only_looks = parts.iter().all(|part| matches!(part.intent, Intent::Look));
         let op = if only_looks { Op::Peek } else { Op::Check };
-        if plan.shortest.is_some() {
-            self.leases.tell_before(&questions, &link, &self.redis.clock, clock).await;
-        }
-        let request = Request { link, questions, op, details, clock, now };
-        let until = request.link.until();
-        DetachOnDrop::new(request.decide(until)).await
+        let until = link.until();
+        let synced =
+            plan.shortest.map(|_| (Arc::clone(&self.leases), Arc::clone(&self.redis.clock)));
+        let decided = async move {
+            if let Some((leases, redis_clock)) = synced {
+                leases.tell_before(&questions, &link, &redis_clock, clock, until).await;
+            }
+            Request { link, questions, op, details, clock, now }.decide(until).await
+        };
+        DetachOnDrop::new(decided).await
     }
 
     async fn reset(

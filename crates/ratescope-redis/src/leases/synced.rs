@@ -10,11 +10,13 @@ use super::table::{Table, Told};
 use super::{KEYS, Leases, Unit};
 use core::sync::atomic::Ordering;
 use ratescope::limit::{Limiter, MAX_COST};
+use ratescope::outcome::Outcome;
 use ratescope::rules::{Details, Fault};
 use ratescope::share::{Share, Synced};
 use ratescope::time::{Span, Time};
 use std::sync::Arc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 /// How many calls are under way at a time. They share a connection, so they are sent together.
 const AT_A_TIME: usize = 64;
@@ -30,17 +32,37 @@ pub(super) struct Local {
     since: Option<Time>,
     /// When the first event was decided of which Redis was not told.
     waits: Option<Time>,
-    /// A call about it is under way.
-    is_called: bool,
-    /// The cost of events that pass here, while Redis is asked about their other keys.
-    pub(super) reserved: f64,
+    /// The number of the call about it that is under way.
+    call: Option<u64>,
+    /// The cost of events that pass here, while Redis is asked about their other keys, and the number of these events.
+    reserved: f64,
+    reservations: usize,
 }
 
 impl Local {
     fn new(question: Question, interval: Span) -> Self {
         let limits = items(&question).map(|item| Synced::new(item.limiter.initial())).collect();
-        let (since, waits) = (None, None);
-        Local { question, limits, interval, since, waits, is_called: false, reserved: 0.0 }
+        Local {
+            question,
+            limits,
+            interval,
+            since: None,
+            waits: None,
+            call: None,
+            reserved: 0.0,
+            reservations: 0,
+        }
+    }
+
+    pub(super) fn reserve(&mut self, cost: f64) {
+        self.reserved += cost;
+        self.reservations += 1;
+    }
+
+    pub(super) fn free(&mut self, cost: f64) {
+        self.reservations = self.reservations.saturating_sub(1);
+        // Without a rest of what was rounded.
+        self.reserved = if self.reservations == 0 { 0.0 } else { self.reserved - cost };
     }
 
     /// Whether an event of this cost passes at a time of Redis.
@@ -51,15 +73,31 @@ impl Local {
         })
     }
 
-    /// What the limits say about an event, which then counts as allowed or refused; `None` if neither.
-    pub(super) fn decide(&mut self, now: Time, at: Time, cost: f64, counts: Option<bool>) -> Told {
+    /// What the limits say about an event that [passes](Self::passes) or does not, and which then counts as allowed or
+    /// refused; `None` if neither.
+    pub(super) fn decide(
+        &mut self,
+        now: Time,
+        at: Time,
+        cost: f64,
+        passes: bool,
+        counts: Option<bool>,
+    ) -> Told {
         let mut told = Told { outcomes: Few::new(), states: Few::new() };
+        let others = if passes { 0.0 } else { self.reserved };
         for (item, limit) in items(&self.question).zip(&mut self.limits) {
-            told.outcomes.push(item.limiter.peek(limit.state(), at, cost));
+            told.outcomes.push(item.limiter.peek(limit.state(), at, cost + others));
             if let Some(allowed) = counts {
                 limit.record(&item.limiter, item.limiter.decides(), at, cost, allowed);
             }
             told.states.push(limit.state().clone());
+        }
+        // It stays refused if the reservation for which it was refused is free by now.
+        if !passes
+            && told.outcomes.iter().all(|outcome| outcome.is_allowed())
+            && let Some(first) = told.outcomes.first_mut()
+        {
+            *first = Outcome::new(false, first.level, first.limit);
         }
         self.since.get_or_insert(now);
         self.waits.get_or_insert(now);
@@ -76,7 +114,7 @@ impl Local {
     }
 
     fn is_new(&self, at: Time) -> bool {
-        let is_idle = self.since.is_none() && !self.is_called && self.reserved == 0.0;
+        let is_idle = self.since.is_none() && self.call.is_none() && self.reservations == 0;
         let mut each = items(&self.question).zip(&self.limits);
         is_idle
             && each.all(|(item, limit)| item.limiter.reset_after(limit.state(), at) == Span::ZERO)
@@ -147,7 +185,10 @@ impl Leases {
             for key in due {
                 let (leases, link, clock) =
                     (Arc::clone(&leases), Arc::clone(&link), Arc::clone(&clock));
-                calls.spawn(async move { leases.tell_one(&key, &link, &clock, source).await });
+                calls.spawn(async move {
+                    let until = link.until_in_background();
+                    leases.tell_one(&key, &link, &clock, source, until).await;
+                });
                 if calls.len() >= AT_A_TIME {
                     calls.join_next().await;
                 }
@@ -168,7 +209,7 @@ impl Leases {
         table.synced.retain(|key, local| {
             let Some(since) = local.since else { return !local.is_new(at) };
             oldest = oldest.min(local.waits.unwrap_or(now));
-            if !local.is_called && since.after(local.interval) <= next {
+            if local.call.is_none() && since.after(local.interval) <= next {
                 due.push((local.untold(), key.clone()));
             }
             true
@@ -181,9 +222,15 @@ impl Leases {
     }
 
     /// Tells Redis what was counted at a key, and takes over the states that it returns.
-    async fn tell_one(&self, key: &[u8], link: &Link, clock: &Clock, source: TimeSource) {
-        let Some((question, sums, since)) = self.claim_sums(key, clock) else { return };
-        let called = Called { leases: self, key, since, is_answered: false };
+    async fn tell_one(
+        &self,
+        key: &[u8],
+        link: &Link,
+        clock: &Clock,
+        source: TimeSource,
+        until: Instant,
+    ) {
+        let Some((called, question)) = self.claim_sums(key, clock) else { return };
         let mut questions = [question];
         let host = Time::from(std::time::SystemTime::now());
         let details = Details::default().with_retry();
@@ -193,15 +240,16 @@ impl Leases {
             return;
         };
         let read = |bytes: &[u8]| reply::read(&questions, &call, bytes);
-        let answer = link.run(&call, link.until_in_background(), read).await;
-        self.told(called, &sums, clock, answer);
+        let answer = link.run(&call, until, read).await;
+        self.told(called, clock, answer);
     }
 
-    /// Claims what is untold at a key, for a call about it, and since when it waits.
-    fn claim_sums(&self, key: &[u8], clock: &Clock) -> Option<(Question, Few<f64>, Time)> {
+    /// Claims what is untold at a key, for a call that asks this question about it.
+    fn claim_sums<'a>(&'a self, key: &'a [u8], clock: &Clock) -> Option<(Called<'a>, Question)> {
         let mut table = self.table();
-        let local = table.synced.get_mut(key).filter(|local| !local.is_called)?;
-        local.is_called = true;
+        let local = table.synced.get_mut(key).filter(|local| local.call.is_none())?;
+        let serial = self.serial.fetch_add(1, Ordering::Relaxed) + 1;
+        local.call = Some(serial);
         local.since = None;
         let since = local.waits.take().unwrap_or_else(|| self.now());
         let at = clock.now();
@@ -217,24 +265,22 @@ impl Leases {
                 ask.cost = sum.min(MAX_COST);
             }
         }
-        Some((question, sums, since))
+        let plan = Arc::clone(&question.plan);
+        let called = Called { leases: self, key, serial, plan, sums, since, is_answered: false };
+        Some((called, question))
     }
 
     /// Takes over what Redis has answered about a key.
-    fn told(
-        &self,
-        mut called: Called<'_>,
-        sums: &[f64],
-        clock: &Clock,
-        answer: Result<Vec<Reply>, Fault>,
-    ) {
+    fn told(&self, mut called: Called<'_>, clock: &Clock, answer: Result<Vec<Reply>, Fault>) {
         called.is_answered = true;
         let now = self.now();
         let mut table = self.table();
-        let largest = sums.iter().copied().fold(0.0, f64::max);
-        let Some(local) = table.synced.get_mut(called.key) else { return };
-        local.is_called = false;
+        let Some(local) = called.local(&mut table) else { return };
+        local.call = None;
+        let is_same_plan = Arc::ptr_eq(&local.question.plan, &called.plan);
         match answer {
+            // The rules were reloaded meanwhile: the next answer has the states of their limits.
+            Ok(_) if !is_same_plan => _ = local.since.get_or_insert(now),
             Ok(mut replies) => {
                 let Some(Reply { time, states: Some(states), .. }) = replies.pop() else { return };
                 clock.set(time);
@@ -251,29 +297,32 @@ impl Leases {
             Err(fault) => {
                 local.since.get_or_insert(now);
                 // Only what Redis certainly has not counted is told again.
-                if matches!(fault, Fault::Unreachable(_) | Fault::Resting | Fault::Overloaded) {
+                let is_uncounted =
+                    matches!(fault, Fault::Unreachable(_) | Fault::Resting | Fault::Overloaded);
+                if is_uncounted && is_same_plan {
                     local.waits = Some(called.since);
                     let at = clock.now();
                     for ((item, limit), sum) in
-                        items(&local.question).zip(&mut local.limits).zip(sums)
+                        items(&local.question).zip(&mut local.limits).zip(&called.sums)
                     {
                         limit.tell_later(item.limiter.decides(), at, *sum);
                     }
                 } else {
-                    // The cast saturates.
-                    self.tally.told_lost.fetch_add(largest.ceil() as u64, Ordering::Relaxed);
+                    called.is_lost();
                 }
             }
         }
     }
 
-    /// Tells Redis now what is untold at the keys of these questions, since Redis is asked about them.
+    /// Tells Redis now what is untold at the keys of these questions, since Redis is asked about them. An answer that comes
+    /// too late loses what was told.
     pub(in super::super) async fn tell_before(
         &self,
         questions: &[Question],
         link: &Link,
         clock: &Clock,
         source: TimeSource,
+        until: Instant,
     ) {
         let is_untold = |key: &[u8]| {
             let table = self.table();
@@ -282,7 +331,7 @@ impl Leases {
         };
         let keys = questions.iter().flat_map(|question| &question.keys);
         for key in keys.filter(|key| is_untold(&key.key)) {
-            self.tell_one(&key.key, link, clock, source).await;
+            self.tell_one(&key.key, link, clock, source, until).await;
         }
     }
 
@@ -295,7 +344,7 @@ impl Leases {
             let now = self.now();
             let mut table = self.table();
             let Some(local) = table.synced.get_mut(&key.key) else { continue };
-            if local.is_called || !Arc::<Plan>::ptr_eq(&local.question.plan, &question.plan) {
+            if local.call.is_some() || !Arc::<Plan>::ptr_eq(&local.question.plan, &question.plan) {
                 local.since.get_or_insert(now);
                 continue;
             }
@@ -309,16 +358,35 @@ impl Leases {
 struct Called<'a> {
     leases: &'a Leases,
     key: &'a [u8],
+    serial: u64,
+    plan: Arc<Plan>,
+    /// What it tells, of each limit.
+    sums: Few<f64>,
     since: Time,
     is_answered: bool,
 }
 
+impl Called<'_> {
+    /// What is known of the key, unless it was reset meanwhile.
+    fn local<'t>(&self, table: &'t mut Table) -> Option<&'t mut Local> {
+        table.synced.get_mut(self.key).filter(|local| local.call == Some(self.serial))
+    }
+
+    fn is_lost(&self) {
+        let largest = self.sums.iter().copied().fold(0.0, f64::max);
+        // The cast saturates.
+        self.leases.tally.told_lost.fetch_add(largest.ceil() as u64, Ordering::Relaxed);
+    }
+}
+
 impl Drop for Called<'_> {
     fn drop(&mut self) {
-        if !self.is_answered
-            && let Some(local) = self.leases.table().synced.get_mut(self.key)
-        {
-            local.is_called = false;
+        if self.is_answered {
+            return;
+        }
+        self.is_lost();
+        if let Some(local) = self.local(&mut self.leases.table()) {
+            local.call = None;
             local.since.get_or_insert(self.leases.now());
         }
     }

@@ -4,7 +4,8 @@ use super::leased::{ANN, ask, calls, counted, until};
 use super::proxy::{Proxy, Trick};
 use super::server::{PATIENCE, Server};
 use super::{check, open, rules};
-use futures_util::future::join_all;
+use core::pin::pin;
+use futures_util::future::{join_all, poll_immediate};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::rules::{Details, Part, Reloaded, Store};
 use ratescope::share::Share;
@@ -174,6 +175,104 @@ async fn beside_a_limit_that_is_exact_all_or_none_is_counted() {
         until("it is not told", async || left(&ip).await == f64::from(synced_limit - 5)).await;
         server.command(&["FLUSHALL"]);
     }
+}
+
+const BOTH: [(&str, &str); 2] = [("user", "ann"), ("ip", "192.0.2.7")];
+const IP: [(&str, &str); 1] = [("ip", "192.0.2.7")];
+
+/// A limit of a user on Redis, and one of an address that is synced.
+fn mixed(user: u32, ip: u32) -> String {
+    format!(
+        "domain: web\ndescriptors:\n- {{key: user, limit: sliding-log {user}/1h, share: exact}}\n\
+         - {{key: ip, limit: sliding-log {ip}/1h, share: synced 1m}}\n"
+    )
+}
+
+fn passes_now(store: &RedisStore, fields: &dyn ratescope::event::Fields) -> bool {
+    let event = Event { time: Time::ZERO, cost: 1.0, fields };
+    let decided = store.decide_now(&[Part::count(&event)], Details::ALL);
+    decided.expect("it waits").into_only().unwrap().is_allowed()
+}
+
+/// While an event waits for its other limit, nobody passes by what it has reserved.
+#[tokio::test]
+async fn what_is_reserved_is_taken() {
+    let Some(server) = Server::start(&[]) else { return };
+    let proxy = Proxy::before(&server);
+    let store = open(&proxy.url(), rules(&mixed(5, 1)), synced("1m"));
+    proxy.play([Trick::Forward; 20].into_iter().chain([Trick::Delay(Duration::from_millis(50))]));
+    let event = Event { time: Time::ZERO, cost: 1.0, fields: &BOTH };
+    let mut waiting = pin!(store.check_async(&event, Details::ALL));
+    assert!(poll_immediate(&mut waiting).await.is_none());
+    assert_eq!([passes_now(&store, &IP), passes_now(&store, &IP)], [false, false]);
+    assert!(waiting.await.is_allowed());
+    assert!(!passes_now(&store, &IP));
+}
+
+/// In an outage, events that also have a limit on Redis count in the same limit as all others.
+#[tokio::test]
+async fn in_an_outage_all_events_count_together() {
+    let Some(mut server) = Server::start(&[]) else { return };
+    let new = || open(&server.url(), rules(&mixed(50, 8)), synced("1m"));
+    let (first, second) = (new(), new());
+    server.kill();
+    let event = Event { time: Time::ZERO, cost: 1.0, fields: &BOTH };
+    for (store, order) in [(first, [true, false]), (second, [false, true])] {
+        let mut passed = 0;
+        for is_mixed in order {
+            for _ in 0..6 {
+                let is_allowed = if is_mixed {
+                    store.check_async(&event, Details::ALL).await.is_allowed()
+                } else {
+                    passes_now(&store, &IP)
+                };
+                passed += u32::from(is_allowed);
+            }
+        }
+        assert_eq!(passed, 8, "{order:?}");
+    }
+}
+
+/// A caller who hangs up while Redis is told loses nothing of what it is told.
+#[tokio::test]
+async fn a_caller_who_hangs_up_loses_nothing() {
+    let Some(server) = Server::start(&[]) else { return };
+    let proxy = Proxy::before(&server);
+    let limit = "sliding-log 100/1h per user";
+    let store = open(&proxy.url(), rules(limit), synced("1m"));
+    // Connected, so that what comes next is the call.
+    assert_eq!(counted(&store).await, 0.0);
+    assert_eq!(passed(&store, 40), 40);
+    proxy.play([Trick::Delay(Duration::from_millis(20))]);
+    let event = Event { time: Time::ZERO, cost: 0.0, fields: &ANN };
+    {
+        let mut looks = pin!(store.peek_async(&event, Details::ALL));
+        assert!(poll_immediate(&mut looks).await.is_none());
+    }
+    let other = exact(&server, limit);
+    until("Redis is not told", async || counted(&other).await == 40.0).await;
+    until("it is not answered", async || store.redis().leased().told == 1).await;
+    assert_eq!(store.redis().leased().told_lost, 0);
+}
+
+/// An answer from before a reset is not taken over after it.
+#[tokio::test]
+async fn a_reset_is_not_undone_by_an_answer_on_its_way() {
+    let Some(server) = Server::start(&[]) else { return };
+    let proxy = Proxy::before(&server);
+    let limit = "sliding-log 10/1h per user";
+    let store = open(&proxy.url(), rules(limit), synced("50ms"));
+    assert_eq!(counted(&store).await, 0.0);
+    proxy.play([Trick::Delay(Duration::from_millis(100))]);
+    assert_eq!(passed(&store, 20), 10);
+    let other = exact(&server, limit);
+    until("Redis is not told", async || counted(&other).await == 10.0).await;
+    let mut reset = Box::pin(store.reset_async(&ANN, &|_, _| true));
+    assert!(poll_immediate(&mut reset).await.is_none());
+    // The key is new here, and the answer is on its way.
+    assert!(now(&store));
+    assert_eq!(reset.await.unwrap(), 1);
+    assert_eq!(passed(&store, 20), 9);
 }
 
 /// Settled events, looks and events with several at one key ask Redis, which is first told what was counted here.
