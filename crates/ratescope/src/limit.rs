@@ -54,6 +54,10 @@
 //!
 //! Exim is such a server, too; its limiter is in the table above.
 //!
+//! Each page has a picture of the same 20 seconds, where a steady sender may send one event a second: eight events at
+//! once, one a second, four a second, silence, and one more. The filled line is what the limiter compares, and the dashed
+//! line its limit. Crosses above are refused events, and bars below are allowed ones.
+//!
 //! # What a sender gets out of ten a minute
 //! Measured: the bytes of a state; what passes *at once* from rest; the most that passed in the
 //! *worst minute* for a sender that knows when it may send, and the bound on it, computed by

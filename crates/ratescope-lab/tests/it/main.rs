@@ -16,6 +16,7 @@ mod compare_view;
 mod doubling;
 #[path = "../../../../tests/common/files.rs"]
 mod files;
+mod limiters_drawn;
 mod live_view;
 mod memory;
 mod models;

@@ -3,6 +3,7 @@
 use crate::committed::committed;
 use crate::picture::golden;
 use crate::scenarios::{Scenario, listed};
+use ratescope::Time;
 use ratescope_lab::compare::{self, Comparison};
 use ratescope_lab::plot::palette::Theme;
 use ratescope_lab::plot::{Ink, Mark, svg};
@@ -22,10 +23,10 @@ Runs that show where limiters differ, each at its end. The pictures are drawn by
 ";
 
 /// A picture and its words for who does not see it.
-struct Drawn {
-    marks: Vec<Mark>,
-    size: [f64; 2],
-    alt: String,
+pub(crate) struct Drawn {
+    pub(crate) marks: Vec<Mark>,
+    pub(crate) size: [f64; 2],
+    pub(crate) alt: String,
 }
 
 /// The run of a scenario of the Scope, at its end.
@@ -53,18 +54,24 @@ fn on_the_scope(scenario: &Scenario, width: f64) -> Drawn {
 }
 
 /// The run of a scenario of Compare, at its end.
-fn in_lanes(scenario: &Scenario, width: f64) -> Drawn {
-    let link: compare::Link = scenario.fragment.parse().unwrap();
+fn on_compare(scenario: &Scenario, width: f64) -> Drawn {
+    in_lanes(&scenario.fragment, &scenario.flags, [width, 0.0], Below::Totals)
+}
+
+/// The run of a link to Compare, at its end, on a canvas of that width and at least that height.
+pub(crate) fn in_lanes(link: &str, flags: &[Time], [width, room]: [f64; 2], below: Below) -> Drawn {
+    let link: compare::Link = link.parse().unwrap();
     let mut run = Comparison::open(&link).unwrap();
     run.advance(link.at, usize::MAX);
     let (right, window) = (run.now(), run.settings().common.window);
     let view = Viewport {
-        size: [width, view::compare::height(run.lanes().len(), [width, 0.0], Below::Totals)],
+        size: [width, view::compare::height(run.lanes().len(), [width, room], below)],
+        below,
         right,
         live: true,
         window,
         own_time: true,
-        flags: &scenario.flags,
+        flags,
         top: view::compare::total(&run, right, window),
         ..Viewport::default()
     };
@@ -76,6 +83,16 @@ fn in_lanes(scenario: &Scenario, width: f64) -> Drawn {
     let alt =
         format!("{} events, of which pass: {}.", view::compare::sent(&run), passed.join(", "));
     Drawn { marks, size: view.size, alt }
+}
+
+/// A picture as a part of a page of the documentation: as narrow as the page, and with words for who does not see it.
+pub(crate) fn on_a_page(picture: &str, alt: &str) -> String {
+    let alt = alt.replace('&', "&amp;");
+    let picture = picture.strip_prefix("<svg ").unwrap();
+    let (head, marks) = picture.split_once('\n').unwrap();
+    format!(
+        "<svg role=\"img\" style=\"max-width: 100%; height: auto\" {head}\n<title>{alt}</title>\n{marks}"
+    )
 }
 
 /// The name of a scenario's files: the letters of its title, with a `-` for the rest between them.
@@ -95,7 +112,7 @@ fn every_scenario_is_in_the_paper() {
         for scenario in listed(page) {
             let Drawn { marks, size: [width, height], alt } = match heading {
                 "Scope" => on_the_scope(&scenario, WIDTH),
-                _ => in_lanes(&scenario, WIDTH),
+                _ => on_compare(&scenario, WIDTH),
             };
             let Scenario { title, text, fragment, .. } = &scenario;
             let name = format!("scenarios/{}.svg", file_name(title));
@@ -104,7 +121,7 @@ fn every_scenario_is_in_the_paper() {
             if IN_THE_GUIDE.contains(&title.as_str()) {
                 // A crate in a registry has no folders above it.
                 let name = format!("../../crates/ratescope/src/guide/{}.svg", file_name(title));
-                golden(&name, &picture);
+                golden(&name, &on_a_page(&picture, &alt));
             }
             bytes += picture.len();
             let opens = format!("http://127.0.0.1:8080/{page}#{fragment}");
@@ -121,7 +138,7 @@ fn every_scenario_is_in_the_paper() {
 #[test]
 fn no_two_times_of_flags_touch() {
     for (page, draw) in
-        [("index.html", on_the_scope as fn(&Scenario, f64) -> Drawn), ("compare.html", in_lanes)]
+        [("index.html", on_the_scope as fn(&Scenario, f64) -> Drawn), ("compare.html", on_compare)]
     {
         for scenario in listed(page) {
             for width in [304.0, 344.0, 374.0, WIDTH] {

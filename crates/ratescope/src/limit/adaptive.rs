@@ -1,5 +1,7 @@
 //! The adaptive limit: each sender is held to a few times its own habit.
 //!
+#![doc = include_str!("pictures/adaptive.svg")]
+//!
 //! Source: the page "ratelimit demo" by Tony Finch proposes a smoothed average of the rate for
 //! "automatically adaptive rate limiting", notes that a sender may have too direct a control over
 //! it, and asks: "How much control does this give the sender?" The answer below is ours.

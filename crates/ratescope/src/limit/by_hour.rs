@@ -1,5 +1,7 @@
 //! The adaptive limit by hour: each sender is held to a few times its own habit at this time of day.
 //!
+#![doc = include_str!("pictures/by_hour.svg")]
+//!
 //! Source: the page "ratelimit demo" by Tony Finch asks: "How do I avoid overnight spam runs?
 //! Internet services have a strong diurnal load variation. A rate limit that makes sense for working
 //! hours is several times too large for the small hours." The answer below is ours.
@@ -41,8 +43,14 @@
 //! with `decay 10m` and `floor 10`, a sender gets at most 10 + 10.5 · 48 = 514 events through in the
 //! eight hours of its first night, whatever it sends by day.
 //!
-//! The limiter promises that bound, and no number of events in a window. It surprises a sender that
-//! sends at an hour that is new to it.
+//! # At a glance
+//! * **For:** senders whose nights differ from their days, such as the customers of a mail server, and spam that comes at
+//!   night from their accounts.
+//! * **Against:** senders without habits, such as the visitors of a web site or attackers with new addresses: see
+//!   [below](#whether-it-helps). And a promise: the limiter promises the bound above, and no number of events in a
+//!   window. It refuses a sender that comes at an hour that is new to it.
+//! * **Memory:** 120 bytes a key, five times the [`adaptive`](super::adaptive) limit's 24.
+//! * **Elsewhere:** a habit that depends on the time of day is a *seasonal baseline* in the detection of anomalies.
 //!
 //! # The edges
 //! * **The first days:** every hour begins at the floor, as in the adaptive limit, and each hour
@@ -65,7 +73,7 @@
 //!
 //! # What it remembers
 //! The habits of the other hours are f32, rounded down when an hour ends, so that no bound is
-//! exceeded; the current one is f64. A key takes 120 bytes, five times the adaptive limit's 24.
+//! exceeded; the current one is f64.
 //!
 #![doc = include_str!("by_hour/measured.md")]
 

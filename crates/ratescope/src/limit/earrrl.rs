@@ -1,5 +1,7 @@
 //! EARRRL: a limit on the estimated average recent request rate.
 //!
+#![doc = include_str!("pictures/earrrl.svg")]
+//!
 //! Source: as for the estimator, [`crate::estimate::recent_average`].
 //!
 //! The rate is estimated from the events *before* this one. An event is refused when the estimate is

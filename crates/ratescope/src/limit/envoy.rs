@@ -1,5 +1,7 @@
 //! Envoy's local rate limit: a token bucket that is filled continuously, in doubles.
 //!
+#![doc = include_str!("pictures/envoy.svg")]
+//!
 //! Source: Envoy 1.32 to 1.40, `AtomicTokenBucketImpl` in `source/common/common/token_bucket_impl.h`
 //! and `local_ratelimit_impl.cc`, and the decisions of a real Envoy (`tests/vectors/envoy_*.json`).
 //! `token_bucket: { max_tokens: 10, tokens_per_fill: 5, fill_interval: 1s }` is `envoy 5/1s burst
@@ -14,10 +16,17 @@
 //! refused when tokens < cost, and then nothing is stored; or else t = now - (tokens - cost)/rate
 //! ```
 //!
-//! So it is a [token bucket](super::token_bucket), with its promise of `max_tokens + rate × window`. It surprises by
-//! the fill interval, which only sets the rate: 100 tokens each minute come as one each 0.6 s, and the end of the
-//! minute adds none. It also surprises by its rounding: at three tokens a second, a full bucket of seven allows only six
-//! of seven single requests when the host has been up for 36 to 73 hours.
+//! So it is a [token bucket](super::token_bucket), with its promise of `max_tokens + rate × window`.
+//!
+//! # At a glance
+//! * **For:** knowing what the filter `local_ratelimit` would have done with the requests of a log.
+//! * **Against:** a promise to the last request. It rounds: at three tokens a second, a full bucket of seven allows only
+//!   six of seven single requests when the host has been up for 36 to 73 hours.
+//! * **Memory:** 16 bytes a key.
+//! * **Elsewhere:** the [`token_bucket`](super::token_bucket). Envoy's *global* rate limit asks a service instead, whose
+//!   `rate_limit` is a [`fixed_window`](super::fixed_window).
+//! * **Wrong in articles:** tokens that come all at once, at the end of each fill interval. The interval only sets the
+//!   rate: 100 tokens each minute come as one each 0.6 s, and the end of the minute adds none.
 //!
 //! The level is the tokens that would be missing after the event; the limit is the size of the
 //! bucket.

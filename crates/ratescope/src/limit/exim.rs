@@ -1,5 +1,7 @@
 //! Exim's `ratelimit`: a limit on the exponentially decaying rate.
 //!
+#![doc = include_str!("pictures/exim.svg")]
+//!
 //! Source: as for the estimator, [`crate::estimate::exim`]. An event is refused when the rate
 //! including it is not below the limit; equality is refused. The limit is also the burst: from rest,
 //! the m-th event of an instant burst reads just below m and passes, the next one does not. (An

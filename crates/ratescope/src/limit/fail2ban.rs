@@ -1,5 +1,7 @@
 //! fail2ban: bans an address for a while after a number of failures within its `findtime`.
 //!
+#![doc = include_str!("pictures/fail2ban.svg")]
+//!
 //! Source: fail2ban 0.10 to 1.1, `server/failmanager.py` and `FailTicket.adjustTime` in
 //! `server/ticket.py`, and the decisions of a real fail2ban (`tests/vectors/fail2ban_*.json`).
 //! `fail2ban 5/10m ban 1h` is a jail with
@@ -24,11 +26,21 @@
 //! as refused, although its sender has got an answer. During a ban nothing is counted, and after it the
 //! count begins anew.
 //!
-//! It surprises a user who takes `maxretry` for the most in any `findtime`. By the rounding, a count of
-//! m - 1 loses one as soon as (m - 1) F/(F + g) is at most m - 3/2, which is after g = F/(2 m - 3). So a
-//! sender who waits that long each time is never banned: with `5/10m` that is seven failures in ten
-//! minutes, and nearly 2 m for a large m. On the other hand, nothing is rounded away within the first
-//! F, so m in a row always ban.
+//! # At a glance
+//! * **For:** failures, such as wrong passwords, which an honest sender has few of. And for knowing what a jail would
+//!   have done with those of a log.
+//! * **Against:** a limit on requests, since whoever exceeds it gets nothing for the whole ban; a sender who guesses
+//!   slowly and is never banned, as derived below.
+//! * **Memory:** 24 bytes a key.
+//! * **Elsewhere:** a *jail*. Where the failures of an account count, it is a *lockout*.
+//! * **Wrong in articles:** `maxretry` explained as the most failures in any `findtime`, though there may be nearly twice
+//!   as many, or as the number of failures that are forgiven, though the last of them bans.
+//!
+//! # The most in a window
+//! Let m be `maxretry`. By the rounding, a count of m - 1 loses one as soon as (m - 1) F/(F + g) is at most m - 3/2,
+//! which is after g = F/(2 m - 3). So a sender who waits that long each time is never banned: with `5/10m` that is seven
+//! failures in ten minutes, and nearly 2 m for a large m. On the other hand, nothing is rounded away within the first F,
+//! so m in a row always ban.
 //!
 //! The level is the count with the event; during a ban it is `maxretry`.
 //!

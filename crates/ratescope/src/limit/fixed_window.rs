@@ -1,5 +1,7 @@
 //! The fixed window: at most the limit in each minute of the clock.
 //!
+#![doc = include_str!("pictures/fixed_window.svg")]
+//!
 //! Source: the plain counter of Josiah Carlson, "Introduction to rate limiting with Redis", part
 //! 1, but counting allowed events only, as his part 2 asks.
 //!

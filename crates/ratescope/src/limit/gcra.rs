@@ -1,5 +1,7 @@
 //! GCRA, the generic cell rate algorithm: the token bucket seen as a schedule.
 //!
+#![doc = include_str!("pictures/gcra.svg")]
+//!
 //! Source: ATM Forum, Traffic Management Specification 4.0 (af-tm-0056.000); ITU-T I.371.
 //!
 //! It is usually kept as the *theoretical arrival time*: when the next event of a steady sender at the

@@ -1,5 +1,7 @@
 //! HAProxy's rate counters in a stick table: two windows for each key, the older one fading out.
 //!
+#![doc = include_str!("pictures/haproxy.svg")]
+//!
 //! Source: HAProxy 2.6 to 3.2, `include/haproxy/freq_ctr.h` and `src/freq_ctr.c`, and the decisions
 //! of a real HAProxy (`tests/vectors/haproxy_*.json`). It is used in two ways:
 //!
@@ -26,9 +28,18 @@
 //! have passed since its window began, "to avoid flapping".
 //!
 //! When it counts all requests, it promises at most the limit in each window, and refuses a sender as
-//! long as that sender stays above the limit. It surprises at a limit of 1. When it counts allowed
-//! requests, `1/10s` lets one through each 20 s, since a count of 1 does not fade; an event of cost 2
-//! is forgotten sooner, since a count of 2 does.
+//! long as that sender stays above the limit.
+//!
+//! # At a glance
+//! * **For:** knowing what a stick table would have done with the requests of a log.
+//! * **Against:** a limit of 1. When it counts allowed requests, `1/10s` lets one through each 20 s, since a count of 1
+//!   does not fade; an event of cost 2 is forgotten sooner, since a count of 2 does.
+//! * **Memory:** 16 bytes a key.
+//! * **Elsewhere:** the [`sliding_counter`](super::sliding_counter), whose windows are those of the clock. Articles about
+//!   HAProxy call it a *sliding window*.
+//! * **Wrong in articles:** `http_req_rate(10s) gt 20` explained as 20 that pass each ten seconds, though nothing passes
+//!   of a sender that goes on faster; `gpc0_rate(10s) gt 20`, which lets 21 through, since the request itself is not in
+//!   that count yet.
 //!
 //! The level is the number that the rule compares with the limit.
 //!

@@ -1,5 +1,7 @@
 //! The leaky bucket: a queue that lets events out at a steady rate.
 //!
+#![doc = include_str!("pictures/leaky_bucket.svg")]
+//!
 //! Source: as for the [token bucket](super::token_bucket); here the bucket is the queue itself.
 //!
 //! An event that finds the queue empty goes at once and occupies the outlet for its share of the

@@ -1,5 +1,7 @@
 //! nginx's `limit_req`: a token bucket of one more than its burst, in thousandths of a request.
 //!
+#![doc = include_str!("pictures/nginx.svg")]
+//!
 //! Source: nginx 1.22 to 1.29, `src/http/modules/ngx_http_limit_req_module.c`, and the decisions of
 //! a real nginx (`tests/vectors/nginx_*.json`). `limit_req_zone ... rate=10r/s` and `limit_req ...
 //! burst=20 nodelay` are `nginx 10/1s burst 20 nodelay` here.
@@ -14,10 +16,17 @@
 //! wait = floor((x - 1000 delay) × 1000/r) ms where x > 1000 delay; 0 with nodelay
 //! ```
 //!
-//! So it promises at most `burst + 1 + rate × window` in any window. It surprises in three ways.
-//! Rates per minute are cut: at 1r/m, an event each 60 s is refused. Without a burst, a key may not
-//! be ahead at all: at ten a second, an event less than 100 ms after the last one is refused. And
-//! without `nodelay`, events that are ahead wait, as in a queue.
+//! So it promises at most `burst + 1 + rate × window` in any window.
+//!
+//! # At a glance
+//! * **For:** knowing what `limit_req` would have done with the requests of a log.
+//! * **Against:** rates per minute, which are cut: at 1r/m, an event each 60 s is refused.
+//! * **Memory:** 16 bytes a key.
+//! * **Elsewhere:** with `nodelay` a [`token_bucket`](super::token_bucket) of one more than the burst. Without it, events
+//!   that are ahead wait, as in a [`leaky_bucket`](super::leaky_bucket).
+//! * **Wrong in articles:** `rate=10r/s` explained as ten requests in any second, though without a burst a key may not be
+//!   ahead at all: an event less than 100 ms after the last one is refused. `burst=20` explained as 20 requests at once,
+//!   though 21 are let in, and without `nodelay` all but the first of them wait.
 //!
 //! The level is the excess in requests plus one: the number of events in the bucket, including this
 //! one. The limit is the burst plus one. nginx's log prints the excess.

@@ -1,5 +1,7 @@
 //! The sliding counter: two windows of the clock, the older one fading out.
 //!
+#![doc = include_str!("pictures/sliding_counter.svg")]
+//!
 //! Source: the "sliding window counter" of web gateways; Cloudflare describes its own in "How we
 //! built rate limiting capable of scaling to millions of domains" (2017).
 //!

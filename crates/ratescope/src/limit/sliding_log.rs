@@ -1,5 +1,7 @@
 //! The sliding log: the exact count of the last period.
 //!
+#![doc = include_str!("pictures/sliding_log.svg")]
+//!
 //! Source: the "sliding window log" of the usual lists of algorithms. Here the log contains
 //! *allowed* events only, so the limit bounds its length.
 //!

@@ -1,5 +1,7 @@
 //! The sliding window with a precision: the last hour, give or take a minute.
 //!
+#![doc = include_str!("pictures/sliding_window.svg")]
+//!
 //! Source: Josiah Carlson, "Introduction to rate limiting with Redis", part 2.
 //!
 //! Time is cut into blocks of `precision`, aligned to the origin of time. The window is the current

@@ -1,5 +1,7 @@
 //! The token bucket: a burst, then a steady rate.
 //!
+#![doc = include_str!("pictures/token_bucket.svg")]
+//!
 //! Source: J. Turner, "New directions in communications (or which way to the information age?)",
 //! IEEE Communications Magazine 24 (10), 1986. Turner's counter runs the other way; traffic shapers
 //! and web services describe the same algorithm as a bucket of tokens.
