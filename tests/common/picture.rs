@@ -16,7 +16,7 @@ pub fn golden(name: &str, got: &str) {
         None => format!("../../tests/plots/{name}"),
     };
     let want = committed(&path, got);
-    assert!(got == want, "{name} is drawn otherwise; look, then delete it to accept:\n{got}");
+    assert!(got == want, "{name} is drawn otherwise; look, then empty it to accept:\n{got}");
 }
 
 /// Compares a picture with `name`-light.svg and `name`-dark.svg.
