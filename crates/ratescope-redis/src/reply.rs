@@ -132,12 +132,13 @@ pub(super) fn restore(usual: &AnyLimiter, bytes: &mut &[u8]) -> Option<State> {
     Some(State::new(own, state))
 }
 
-/// Reads a state as `blocks.lua` returns it: the numbers and the contents of one block or two.
+/// Reads a state as `blocks.lua` returns it: the numbers and the contents of some blocks.
 fn blocks(limiter: &AnyLimiter, bytes: &mut &[u8]) -> Option<Kept> {
-    let block = |bytes: &mut &[u8]| Some((double(bytes)? as i64, double(bytes)? as u64));
-    let first = block(bytes)?;
-    let last = if bytes.is_empty() { None } else { Some(block(bytes)?) };
-    Some(Kept::blocks(limiter.shape(), [first].into_iter().chain(last)))
+    let mut blocks = Vec::new();
+    while blocks.is_empty() || !bytes.is_empty() {
+        blocks.push((double(bytes)? as i64, double(bytes)? as u64));
+    }
+    Some(Kept::blocks(limiter.shape(), blocks))
 }
 
 /// Reads a state as `bucket.lua` writes it, and the rate at which it drains.

@@ -66,19 +66,26 @@
 //!    After the first of these events, j sent another call within s. The answer came within d after that, and so after
 //!    the last of them. They lie within s + d.
 //!
-//! So what passes is at most B(w), and what each process but one admitted in its last s + d. Each process obeys the limiter
-//! by itself, so for a bucket that is at most B(w) + (N - 1) B(s + d) in any window, however long: it pays back what passed
-//! beyond the limit. (A process knows the time of Redis from the answers, and so up to d too late. When it learns better, its
-//! bucket has drained for so long: each of these windows is longer by d.) A window may admit all of its limit within s + d. So if all processes are flooded at the same time, N
-//! times the limit may pass once in a period, as if each was alone. The same holds while Redis is away.
+//! So what passes is at most B(w), and what each process but one admitted in its last s + d. Unless a call is lost, each
+//! process obeys the limiter by itself, so for a bucket that is at most B(w) + (N - 1) B(s + d) in any window, however long:
+//! it pays back what passed beyond the limit. What a lost call told is not paid back: so much more may pass. (A process knows
+//! the time of Redis from the answers, and so up to d too late. When it learns better, its bucket has drained for so long:
+//! each of these windows is longer by d. A late answer may also set its clock back, into the window of the clock before: then
+//! the next window admits besides what the process had already admitted in it, within d.) A window may admit all of its limit within s + d. So if all processes are flooded
+//! at the same time, N times the limit may pass once in a period, as if each was alone. The same holds while Redis is away.
 //!
 //! **What is refused.** An event counts from when Redis hears of it. So it counts longer, by at most s + d: a process that is
 //! alone on a log of 100/1m may have to wait for 61 s after its 100 events. That is why the interval must be at most
-//! [half](Share::problem) of the time that the limiter remembers. Sums of a window of the clock that has ended are not told.
+//! [half](Share::problem) of the time that the limiter remembers. The answer about a log or a sliding window has what must
+//! leave before the next event passes, and the rest in at most eight parts, each as old as its latest event. So Retry-After
+//! is exact for that event; for more of them, a part counts longer by the time between its first event and its last.
+//! Sums of a window of the clock that has ended are not told.
 //!
 //! **What is lost.** What was claimed is told at most once. If an answer is lost, nobody knows whether the sum was counted.
 //! It stays in the state of the process until the next answer, and is not sent again: too little may be counted, never
-//! twice. Only a sum that was certainly not sent is [put back](Synced::tell_later), as when Redis can't be reached.
+//! twice. Only a sum that was certainly not sent is [put back](Synced::tell_later), as when Redis can't be reached; of a
+//! bucket at most twice what it admits from rest. When a process ends, what it counted since its last call is lost: what it
+//! admitted in up to an interval.
 //!
 //! EARRRL adds up impulses that decay, e^(-λ d) each. A sum of them decays in the same way, so the sum of a process, as it is
 //! at the time of its call, is all that Redis needs, and the order of the processes does not matter.
@@ -199,6 +206,7 @@ impl Share {
             f64::from(processes.max(1)) * longer(window.as_secs_f64() + delay),
         )
     }
+
     /// The most that passes in any interval of this length in any number of processes together, if all events cost `cost`.
     /// Infinite if they are [synced](Self::max_admitted_by).
     pub fn max_admitted(self, limiter: &AnyLimiter, window: Span, cost: f64) -> f64 {
@@ -489,7 +497,7 @@ impl<S: Clone> Synced<S> {
     ) {
         limiter.record(&mut self.state, now, cost, allowed);
         if allowed || counts_refused(kind) {
-            self.tell_later(kind, now, cost);
+            self.add(kind, now, cost);
         }
     }
 
@@ -518,30 +526,38 @@ impl<S: Clone> Synced<S> {
         Synced { state: state(self.state), ..self }
     }
 
-    /// Takes the sum that is to be told: as far as it still counts, but for a bucket at most what the bucket admits in two
-    /// intervals. (What others count keeps a bucket from draining what this process counted, so its level is not enough.)
+    /// Takes the sum that is to be told, as far as it still counts: all of it for a bucket. (What others count keeps a bucket
+    /// from draining what this process counted, so its level does not tell.)
     pub fn claim<L: Limiter<State = S>>(
         &mut self,
         limiter: &L,
         kind: &AnyLimiter,
-        interval: Span,
+        _interval: Span,
         now: Time,
     ) -> f64 {
         let sum = self.untold_at(kind, now);
         self.untold = Impulse::default();
-        if let AnyLimiter::Earrrl(_) = kind {
-            return sum;
+        match kind {
+            AnyLimiter::Earrrl(_) => sum,
+            kind if is_bucket(kind) => sum,
+            _ => smaller(sum, limiter.peek(&self.state, now, 0.0).level),
         }
-        if !is_bucket(kind) {
-            return smaller(sum, limiter.peek(&self.state, now, 0.0).level);
-        }
-        let twice = Span::try_from_secs_f64(2.0 * interval.as_secs_f64()).unwrap_or(interval);
-        let size = kind.remaining(&kind.initial(), now);
-        smaller(sum, larger(kind.max_admitted(twice, 1.0), size))
     }
 
-    /// Adds a sum to what is untold, such as one that was claimed and certainly not sent.
+    /// Puts back a sum that was claimed and certainly not sent; of a bucket, at most twice what it admits from rest. So a bucket
+    /// does not refuse for as long as Redis was away. An [interval](Share::problem) drains at most half of a bucket, so what a
+    /// process counts in two intervals is put back whole.
     pub fn tell_later(&mut self, kind: &AnyLimiter, now: Time, sum: f64) {
+        let most = if is_bucket(kind) {
+            2.0 * kind.remaining(&kind.initial(), now)
+        } else {
+            f64::INFINITY
+        };
+        self.add(kind, now, smaller(sum, most));
+    }
+
+    /// Adds to what is untold.
+    fn add(&mut self, kind: &AnyLimiter, now: Time, sum: f64) {
         let size = smaller(self.untold_at(kind, now) + sum, f64::MAX);
         self.untold = Impulse { size, at: now.max(self.untold.at) };
     }

@@ -127,19 +127,33 @@ end
 
 --- tell
 -- The blocks that have to leave before the event passes, as one block at the time of the last of them, and all
--- others at the time of the last: then it is as long until the event passes, and until nothing counts.
+-- others at the time of the last: then it is as long until the event passes, and until nothing counts. A process that
+-- charges a sum decides about many events by the answer: for one event it is the same, and the others are eight blocks.
 told = nil
 if held > 0 then
+  local one, parts = w, 1
+  if charges_ then one, parts = 1000000, 8 end
   local at, to, to_rest = number, sum, sum_rest
-  if held > 1 and w <= most and between(to, to_rest, total, total_rest) + w > most then
-    local guess = floor((content + w - most) / content * held) - 1
+  if held > 1 and one <= most and between(to, to_rest, total, total_rest) + one > most then
+    local guess = floor((content + one - most) / content * held) - 1
     guess = math.min(math.max(guess, 1), held - 1)
     guess, at, to, to_rest = search(key, first, held, room, sum, sum_rest, last, total, total_rest,
-      -1 / 0, most - w, guess)
+      -1 / 0, most - one, guess)
   end
   told = pack('<dd', at + shift, between(base, base_rest, to, to_rest))
-  if at < last then
-    told = told .. pack('<dd', last + shift, between(to, to_rest, total, total_rest))
+  local others = between(to, to_rest, total, total_rest)
+  for part = parts - 1, 0, -1 do
+    if at < last then
+      local from, from_rest, guess = to, to_rest, nil
+      if part == 0 then
+        at, to, to_rest = last, total, total_rest
+      else
+        guess = math.min(math.max(floor((1 - others * part / parts / content) * held), 1), held - 1)
+        guess, at, to, to_rest = search(key, first, held, room, sum, sum_rest, last, total, total_rest,
+          at, others * part / parts, guess)
+      end
+      told = told .. pack('<dd', at + shift, between(from, from_rest, to, to_rest))
+    end
   end
 end
 

@@ -9,8 +9,8 @@ use futures_util::future::{join_all, poll_immediate};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::rules::{Details, Part, Reloaded, Store};
 use ratescope::share::Share;
-use ratescope::{Event, Limiter, Span, Time};
-use ratescope_redis::{Options, RedisStore};
+use ratescope::{Event, Limiter, Retry, Span, Time};
+use ratescope_redis::{Options, RedisStore, TimeSource};
 use std::time::{Duration, Instant};
 
 fn synced(interval: &str) -> Options {
@@ -106,6 +106,35 @@ async fn redis_is_told_when_it_is_back() {
     until("Redis is not told", async || counted(&other).await == 600.0).await;
     assert_eq!(store.redis().leased().told_lost, 0);
     until("something waits", async || store.redis().leased().waits == Duration::ZERO).await;
+}
+
+/// What a process hears of a log is as old as on Redis: exactly for the next event, and nearly for more.
+#[tokio::test]
+async fn what_it_hears_keeps_its_age() {
+    let Some(server) = Server::start(&[]) else { return };
+    let limit = "sliding-log 80/1m per user";
+    for (sent, more, cost, passes_after) in [(1, 39, 10.0, 29.0..=35.0), (60, 0, 1.0, 40.0..=42.0)]
+    {
+        let clock = TimeSource::Event { keep: Span::from_hours(1) };
+        let options = Options::default().deadline(PATIENCE).clock(clock);
+        let earlier = open(&server.url(), rules(limit), options);
+        let begun = Time::from(std::time::SystemTime::now());
+        for age in (1..=40).rev() {
+            let time = Time::from_micros(begun.as_micros() - age * 1_000_000);
+            assert!(check(&earlier, time, 1.0, ANN, Details::default()).await.is_allowed());
+        }
+        let store = open(&server.url(), rules(limit), synced("20ms"));
+        assert_eq!(passed(&store, sent), sent);
+        until("it does not hear", async || store.redis().leased().told > 0).await;
+        assert_eq!(passed(&store, 60), more);
+        let event = Event { time: Time::ZERO, cost, fields: &ANN };
+        let decided = store.decide_now(&[Part::count(&event)], Details::ALL);
+        let decision = decided.expect("it waits").into_only().unwrap();
+        let wait = decision.retry_after.and_then(Retry::wait).expect("it passes");
+        let passes = decision.time.after(wait).since(begun);
+        assert!(passes_after.contains(&passes), "{sent}: {passes}");
+        server.command(&["FLUSHALL"]);
+    }
 }
 
 /// An answer that is lost: nothing is told twice.
