@@ -1,5 +1,5 @@
-//! Leases and syncs beside asking for each event: decisions a second of one process with 64 tasks, and calls to Redis in 100 events,
-//! for one key, for a million keys by Zipf's law, and for a key that is refused.
+//! Leases and syncs beside asking for each event: decisions a second of one process with 64 tasks, and calls to Redis in
+//! 100 events, for one key, for a million keys by Zipf's law, and for a key that is refused.
 
 use crate::server::Server;
 use crate::turns::median;
