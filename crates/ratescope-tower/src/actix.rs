@@ -82,7 +82,7 @@ where
         Box::pin(async move {
             let mut head = request_head(&request).map_err(ErrorBadRequest)?;
             match limit.check::<_, String>(&mut head).await {
-                Ok(passed) => {
+                Ok(ticket) => {
                     if let Some(decision) = head.extensions_mut().remove::<Decision>() {
                         request.extensions_mut().insert(decision);
                     }
@@ -92,7 +92,7 @@ where
                     }
                     let mut response = inner.call(request).await?;
                     let mut head = response_head(&response)?;
-                    limit.finish(passed, &mut head).await;
+                    limit.finish(ticket, &mut head).await;
                     copy_headers(&head, response.headers_mut())?;
                     Ok(response.map_into_left_body())
                 }

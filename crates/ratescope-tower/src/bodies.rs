@@ -4,6 +4,7 @@
 //! when the client hangs up. A store in memory is charged at once, any other by a task of its own on the runtime that
 //! drops the body. Without a runtime the charge is lost, and [counted](super::meters) as lost.
 
+use super::settle::Debt;
 use bytes::Buf;
 use core::fmt;
 use core::pin::Pin;
@@ -11,7 +12,6 @@ use core::task::{Context, Poll, ready};
 use http::Response;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Says whether a layer charges for the bodies of responses, and which type the bodies have. Only [`Uncharged`] and
 /// [`Charged`] implement it.
@@ -84,7 +84,7 @@ impl<B: Body> Body for Counted<B> {
         match (&frame, this.debt.as_mut()) {
             (Some(Ok(frame)), Some(debt)) => {
                 let bytes = frame.data_ref().map_or(0, Buf::remaining);
-                debt.bytes = debt.bytes.saturating_add(bytes as u64);
+                debt.sum += bytes as f64;
             }
             // The end of the body, or an error, after which nothing comes.
             _ => drop(this.debt.take()),
@@ -98,33 +98,5 @@ impl<B: Body> Body for Counted<B> {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
-    }
-}
-
-/// The bytes of a body that were sent. Dropping this charges their cost.
-pub struct Debt {
-    bytes: u64,
-    pay: Option<Box<dyn FnOnce(u64) + Send>>,
-}
-
-impl fmt::Debug for Debt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Debt").field("bytes", &self.bytes).finish_non_exhaustive()
-    }
-}
-
-impl Debt {
-    pub(super) fn new(pay: impl FnOnce(u64) + Send + 'static) -> Self {
-        Debt { bytes: 0, pay: Some(Box::new(pay)) }
-    }
-}
-
-impl Drop for Debt {
-    fn drop(&mut self) {
-        let Some(pay) = self.pay.take() else { return };
-        let bytes = self.bytes;
-        // A body may be dropped because of a panic. A second panic, such as in the service's own cost function, would
-        // abort the process.
-        let _ = catch_unwind(AssertUnwindSafe(move || pay(bytes)));
     }
 }

@@ -4,12 +4,12 @@ use super::fields::{Head, RequestFields};
 use super::front_end::FrontEnd;
 use super::layer::LayerSettings;
 use super::meters::RequestOutcome;
-use super::own::{Combinations, Own};
-use super::passed::Passed;
+use super::own::Combinations;
 use super::prepared::Prepared;
 use super::queue::{Queue, QueueSlot};
 use super::refusal::{Answer, Refused};
 use super::report;
+use super::settle::CountedEvent;
 use super::ticket::Ticket;
 use super::unidentified::Unidentified;
 use http::Response;
@@ -31,13 +31,8 @@ pub(super) struct Shared<S, A, C> {
     reported: OnceLock<Weak<Rules>>,
 }
 
-/// The next step of a request.
-pub(super) enum Next<B> {
-    Call(Passed),
-    /// It passes after the wait, and has a slot in the queue until then.
-    Wait(Box<(Span, QueueSlot, Passed)>),
-    Refuse(Box<Response<B>>),
-}
+/// What becomes of a request: it passes, perhaps after a wait, or it is answered by a refusal.
+pub(super) type Decided<B> = Result<Ticket, Box<Response<B>>>;
 
 /// A request that the store is asked about.
 struct Asked<'a> {
@@ -45,8 +40,8 @@ struct Asked<'a> {
     event: Event<'a>,
     /// The preparations for the rules in force.
     usual: &'a Arc<Prepared>,
-    /// The numbers of the request's own.
-    own: Option<Arc<Own>>,
+    /// Those for the numbers of the request's own.
+    own: Option<Arc<Prepared>>,
     /// The slot, if the request may have to wait. `None` while the queue is full, or while the client has its share of the
     /// slots.
     slot: Option<QueueSlot>,
@@ -54,13 +49,12 @@ struct Asked<'a> {
 
 impl Asked<'_> {
     fn part(&self) -> Part<'_> {
-        let numbers = self.own.as_ref().map(|own| &own.numbers);
-        Part { numbers, ..Part::count(&self.event) }
+        Part { numbers: self.prepared().numbers.as_ref(), ..Part::count(&self.event) }
     }
 
     /// The preparations for its own numbers, or else the usual ones.
     fn prepared(&self) -> &Arc<Prepared> {
-        self.own.as_ref().map_or(self.usual, |own| &own.prepared)
+        self.own.as_ref().unwrap_or(self.usual)
     }
 }
 
@@ -124,12 +118,12 @@ impl<S: Store, A, C> Shared<S, A, C> {
 
 impl<S: Store, A, C: Clock> Shared<S, A, C> {
     /// Decides about a request if the store answers at once; otherwise counts nothing.
-    pub(super) fn decide_now<B>(&self, head: &Head<'_>) -> Option<Next<B>>
+    pub(super) fn decide_now<B>(&self, head: &Head<'_>) -> Option<Decided<B>>
     where
         A: Answer<B>,
     {
         if self.settings().skip.as_ref().is_some_and(|skip| skip(*head)) {
-            return Some(Next::Call(Passed::default()));
+            return Some(Ok(Ticket::default()));
         }
         let made = &mut None;
         let known = self.front.preparations.latest();
@@ -142,15 +136,16 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         let fields = fields.read();
         let asked = match self.ask(head, fields, latest) {
             Ok(asked) => asked,
-            Err(refusal) => return Some(refusal),
+            Err(refusal) => return Some(Err(refusal)),
         };
         let details = self.details(&asked);
-        let decision = self.store.decide_now(&[asked.part()], details)?.into_only();
-        Some(self.judge(asked, decision.as_ref()?))
+        // Looked at where it is: a decision is large.
+        let decisions = self.store.decide_now(&[asked.part()], details)?;
+        Some(self.judge(asked, decisions.first()?))
     }
 
     /// Decides about a request.
-    pub(super) async fn decide<B>(&self, head: &Head<'_>) -> Next<B>
+    pub(super) async fn decide<B>(&self, head: &Head<'_>) -> Decided<B>
     where
         A: Answer<B>,
     {
@@ -159,7 +154,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         let fields = fields.read();
         let asked = match self.ask(head, fields, latest) {
             Ok(asked) => asked,
-            Err(refusal) => return refusal,
+            Err(refusal) => return Err(refusal),
         };
         let decisions = self.store.decide(&[asked.part()], self.details(&asked)).await;
         self.front.meters().took(asked.event.time.until(self.clock.now()));
@@ -176,7 +171,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         head: &'a Head<'a>,
         fields: &'a RequestFields<'_>,
         usual: &'a Arc<Prepared>,
-    ) -> Result<Asked<'a>, Next<B>>
+    ) -> Result<Asked<'a>, Box<Response<B>>>
     where
         A: Answer<B>,
     {
@@ -202,7 +197,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
 
     /// Decides about a request by the answer of the store, and counts and logs the decision.
     #[inline]
-    fn judge<B>(&self, mut asked: Asked<'_>, decision: &Decision) -> Next<B>
+    fn judge<B>(&self, mut asked: Asked<'_>, decision: &Decision) -> Decided<B>
     where
         A: Answer<B>,
     {
@@ -219,25 +214,37 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
             }
             &match decision.numbers() {
                 None => made,
-                own => Arc::new(Prepared::new(decision.rules(), own, self.settings())),
+                own => Arc::new(Prepared::new(decision.rules(), own.cloned(), self.settings())),
             }
         };
         self.front.count(prepared, &asked.event, decision, asked.event.time);
         meters.count_keys(asked.event.time, || self.store.memory());
-        let slot = match (decision.wait(), slot) {
+        let queued = match (decision.wait(), slot) {
             (Some(Span::ZERO), _) => None,
             (Some(wait), Some(slot)) => Some((wait, slot)),
-            _ => return Next::Refuse(self.refuse(asked.head, &asked.event, prepared, decision)),
+            _ => return Err(self.refuse(asked.head, &asked.event, prepared, decision)),
         };
         self.front.log_shadow(&asked.event, decision, || self.clock.now());
-        let passed = self.passed(prepared, &asked.event, decision);
-        let Some((wait, mut slot)) = slot else {
-            meters.count(RequestOutcome::Allowed);
-            return Next::Call(passed);
+        let queued = match queued {
+            None => {
+                meters.count(RequestOutcome::Allowed);
+                None
+            }
+            Some((wait, mut slot)) => {
+                slot.wait(meters.waiting());
+                meters.count(RequestOutcome::Delayed);
+                Some(Box::new((wait, slot)))
+            }
         };
-        slot.wait(meters.waiting());
-        meters.count(RequestOutcome::Delayed);
-        Next::Wait(Box::new((wait, slot, passed)))
+        let LayerSettings { headers, .. } = self.settings();
+        let has_headers = headers.always && headers.want_quotas();
+        let values = || headers.values(prepared, decision, None, false);
+        let counted = || Arc::new(CountedEvent::new(&prepared.fields, &asked.event, decision));
+        Ok(Ticket {
+            headers: if has_headers { values() } else { None },
+            queued,
+            counted: self.settings().needs_ticket().then(counted),
+        })
     }
 
     /// The response to a request that is refused, or that can't wait.
@@ -268,7 +275,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         head: &Head<'_>,
         prepared: &Prepared,
         (field, why): (&str, &Unidentified),
-    ) -> Next<B>
+    ) -> Box<Response<B>>
     where
         A: Answer<B>,
     {
@@ -278,23 +285,6 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         }
         let decision = &Decision::new(Arc::clone(&prepared.rules), self.clock.now());
         let refused = Refused::unidentified(*head, decision, why, prepared);
-        Next::Refuse(Box::new(refused.respond(&*self.answer, &self.settings().headers)))
-    }
-
-    #[inline]
-    fn passed(&self, prepared: &Prepared, event: &Event<'_>, decision: &Decision) -> Passed {
-        let headers = &self.settings().headers;
-        let has_headers = headers.always && headers.want_quotas();
-        Passed {
-            headers: if has_headers {
-                headers.values(prepared, decision, None, false)
-            } else {
-                None
-            },
-            ticket: self
-                .settings()
-                .needs_ticket()
-                .then(|| Arc::new(Ticket::new(&prepared.fields, event, decision))),
-        }
+        Box::new(refused.respond(&*self.answer, &self.settings().headers))
     }
 }

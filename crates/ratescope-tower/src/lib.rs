@@ -8,9 +8,9 @@
 //! **How it works.** `service.rs` takes a request. `decide.rs` reads its fields (`fields.rs`; the client's address by
 //! `proxies.rs`) and asks the store: at once if the states are in memory. The request is passed on with `headers.rs`,
 //! waits in `queue.rs`, or is refused by `refusal.rs`. What depends on the rules alone is in `prepared.rs`, made once
-//! at each reload; `own.rs` finds the numbers of a request's own. `passed.rs` completes the responses to requests that
-//! passed, also for frameworks that take no layers: [`RateLimitLayer::check`]. `ticket.rs` settles costs that are known only
-//! afterwards, also those of `reservation.rs`. `meters.rs` and `report.rs` count and log.
+//! at each reload; `own.rs` finds the numbers of a request's own. A request that passes has a `ticket.rs` until its response
+//! is complete, also in frameworks that take no layers: [`RateLimitLayer::check`]. `settle.rs` settles costs that are known
+//! only afterwards: of `bodies.rs` and of `reservation.rs`. `meters.rs` and `report.rs` count and log.
 //!
 //! **What it promises.** A request is counted once, and no request makes the layer panic. The queue, the log and the
 //! labels of the counters are bounded, whoever sends. When the store fails, each rule says what happens to the request.
@@ -37,7 +37,6 @@ pub mod meters;
 mod outages;
 pub mod outgoing;
 mod own;
-mod passed;
 mod prepared;
 pub mod proxies;
 mod queue;
@@ -45,6 +44,7 @@ pub mod refusal;
 mod report;
 mod reservation;
 mod service;
+mod settle;
 mod ticket;
 mod unidentified;
 pub mod watch;
@@ -54,7 +54,6 @@ pub use fields::{Head, MissingSources};
 pub use grpc::GrpcStatus;
 pub use headers::Headers;
 pub use layer::{LOGGED, QUEUE, RateLimitLayer, ResponseHead};
-pub use passed::Passed;
 pub use proxies::Proxies;
 pub use ratescope::address::{IPV6_PREFIX, Networks};
 pub use ratescope::clock::{Clock, FakeClock, SystemClock};
@@ -62,6 +61,7 @@ pub use refusal::{Answer, Problem, Refused};
 pub use report::log_reload;
 pub use reservation::Reservation;
 pub use service::{RateLimit, ResponseFuture};
+pub use ticket::Ticket;
 pub use unidentified::Unidentified;
 
 /// What the rate limit service shares with the layer. Semver promises nothing here.

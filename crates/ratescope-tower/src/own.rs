@@ -40,14 +40,8 @@ impl Hash for Limiters {
     }
 }
 
-/// The numbers of requests with the same limiters, and their headers.
-pub(super) struct Own {
-    pub(super) numbers: Numbers,
-    pub(super) prepared: Arc<Prepared>,
-}
-
 /// The cache entry of a combination, which the first request with these numbers fills. `None` if they don't fit the rules.
-type Entry = OnceLock<Option<Arc<Own>>>;
+type Entry = OnceLock<Option<Arc<Prepared>>>;
 
 /// The combinations that came last, under the rules in force.
 ///
@@ -109,13 +103,13 @@ impl Recent {
 }
 
 impl<S: Store, A, C: Clock> Shared<S, A, C> {
-    /// The numbers of a request's own; `None` if it has none, or if they don't fit the rules.
+    /// The preparations for a request's own numbers; `None` if it has none, or if they don't fit the rules.
     #[inline]
-    pub(super) fn own(&self, head: &Head<'_>, usual: &Prepared) -> Option<Arc<Own>> {
+    pub(super) fn own(&self, head: &Head<'_>, usual: &Prepared) -> Option<Arc<Prepared>> {
         if self.settings().limiters.is_empty() { None } else { self.find_own(head, usual) }
     }
 
-    fn find_own(&self, head: &Head<'_>, usual: &Prepared) -> Option<Arc<Own>> {
+    fn find_own(&self, head: &Head<'_>, usual: &Prepared) -> Option<Arc<Prepared>> {
         let each = self.settings().limiters.iter();
         let limiters = Limiters(each.map(|(_, find)| find(*head)).collect());
         if limiters.0.iter().all(Option::is_none) {
@@ -125,16 +119,13 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         entry.get_or_init(|| self.make_own(&limiters, &usual.rules)).clone()
     }
 
-    fn make_own(&self, limiters: &Limiters, rules: &Arc<Rules>) -> Option<Arc<Own>> {
+    fn make_own(&self, limiters: &Limiters, rules: &Arc<Rules>) -> Option<Arc<Prepared>> {
         let limiter_of = |name: &str| {
             let place = self.settings().limiters.iter().position(|(limit, _)| limit == name)?;
             limiters.0.get(place)?.clone()
         };
         match Numbers::new(rules, limiter_of) {
-            Ok(numbers) => {
-                let prepared = Arc::new(Prepared::new(rules, Some(&numbers), self.settings()));
-                Some(Arc::new(Own { numbers, prepared }))
-            }
+            Ok(numbers) => Some(Arc::new(Prepared::new(rules, Some(numbers), self.settings()))),
             Err(error) => {
                 self.report_bad_limits(&error);
                 None

@@ -23,6 +23,8 @@ use std::sync::{Arc, Once};
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) rules: Arc<Rules>,
+    /// Those of a request's own; `None` for the usual ones.
+    pub(super) numbers: Option<Numbers>,
     /// The counters of each rule.
     meters: Vec<RuleMeters>,
     /// In the order of the plan. `None` for limiters that never refuse.
@@ -72,14 +74,14 @@ impl Prepared {
     /// The preparations for requests with these numbers of their own, or with the usual ones.
     pub(super) fn new(
         rules: &Arc<Rules>,
-        numbers: Option<&Numbers>,
+        numbers: Option<Numbers>,
         settings: &LayerSettings,
     ) -> Self {
         let unit = settings.headers.unit;
         let name = settings.name.as_deref();
         let meters = rules.rules().iter().map(|rule| RuleMeters::new(rule.name(), name)).collect();
         let of = |at: usize, planned: &PlannedLimit| {
-            let own = numbers.and_then(|numbers| numbers.limit(at));
+            let own = numbers.as_ref().and_then(|numbers| numbers.limit(at));
             PreparedLimit::new(&planned.name, &own.unwrap_or(&planned.limit).limiter, unit)
         };
         let plan = rules.plan().iter().enumerate();
@@ -108,6 +110,7 @@ impl Prepared {
             keyless: keyless(rules),
             retry_jitter: settings.retry_jitter,
             rules: Arc::clone(rules),
+            numbers,
         }
     }
 
@@ -151,7 +154,7 @@ impl Prepared {
             let answer = answers.find(|answer| answer.at == one.at);
             // A source is asked only where a limit needs it.
             if let Some(answer) = answer
-                && event.field(&one.field).is_empty()
+                && event.fields.bytes(&one.field).is_none_or(<[u8]>::is_empty)
                 && let Some(rule) = self.rules.rules().get(answer.rule)
             {
                 one.told.call_once(|| report::keyless(rule.name(), &one.field, layer));

@@ -3,11 +3,10 @@
 //! A request is counted at the highest cost that it may have, and settled at its actual cost: see [`Reservation`].
 
 use super::decide::Shared;
-use super::ticket::Ticket;
+use super::settle::{CountedEvent, Debt};
 use core::fmt;
 use ratescope::clock::Clock;
 use ratescope::rules::Store;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The cost that was counted when a request passed, and is settled when its actual cost is known. It is an extension of
@@ -62,22 +61,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[must_use = "what was reserved is given back when it is dropped"]
 pub struct Reservation {
     reserved: f64,
-    open: Arc<Mutex<Open>>,
+    debt: Arc<Mutex<Debt>>,
     /// That of an outer layer.
     outer: Option<Box<Reservation>>,
-}
-
-/// What is not settled yet.
-struct Open {
-    added: f64,
-    /// `None` once it is settled.
-    settle: Option<Box<dyn FnOnce(f64) + Send>>,
 }
 
 impl Reservation {
     pub(super) fn new<S, A, C>(
         shared: Arc<Shared<S, A, C>>,
-        ticket: Arc<Ticket>,
+        counted: Arc<CountedEvent>,
         outer: Option<Reservation>,
     ) -> Self
     where
@@ -85,13 +77,10 @@ impl Reservation {
         A: Send + Sync + 'static,
         C: Clock,
     {
-        let reserved = ticket.cost;
-        let settle = Box::new(move |actual| shared.settle(ticket, actual));
-        Reservation {
-            reserved,
-            open: Arc::new(Mutex::new(Open { added: 0.0, settle: Some(settle) })),
-            outer: outer.map(Box::new),
-        }
+        let reserved = counted.cost;
+        let debt = Debt::new(move |actual| shared.settle(counted, actual));
+        let debt = Arc::new(Mutex::new(debt));
+        Reservation { reserved, debt, outer: outer.map(Box::new) }
     }
 
     /// The cost that was counted when the request passed.
@@ -102,7 +91,7 @@ impl Reservation {
     /// Adds to the actual cost, such as for a piece of a streamed body when it is sent. The sum is settled when the
     /// last clone is dropped.
     pub fn add(&self, cost: f64) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).added += cost;
+        self.debt.lock().unwrap_or_else(PoisonError::into_inner).sum += cost;
         if let Some(outer) = &self.outer {
             outer.add(cost);
         }
@@ -111,20 +100,12 @@ impl Reservation {
     /// Settles the request at its actual `cost`, in place of the added costs. Later calls change nothing. A negative or
     /// NaN cost is logged, and the request costs the reserved amount.
     pub fn settle(&self, cost: f64) {
-        let settle = self.open.lock().unwrap_or_else(PoisonError::into_inner).settle.take();
-        drop(Open { added: cost, settle });
+        let mut debt = self.debt.lock().unwrap_or_else(PoisonError::into_inner).take();
+        debt.sum = cost;
+        drop(debt);
         if let Some(outer) = &self.outer {
             outer.settle(cost);
         }
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        let Some(settle) = self.settle.take() else { return };
-        let added = self.added;
-        // It may be dropped because of a panic. A second panic, as in a clock or a store, would abort the process.
-        let _ = catch_unwind(AssertUnwindSafe(move || settle(added)));
     }
 }
 

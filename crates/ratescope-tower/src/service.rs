@@ -19,12 +19,13 @@
 //! So while requests wait, more of them may be inside the layer than the inner service is ready for; then they also
 //! wait for the inner service.
 
-use super::bodies::{Bodies, Debt, Uncharged};
-use super::decide::{Next, Shared};
+use super::bodies::{Bodies, Uncharged};
+use super::decide::{Decided, Shared};
 use super::fields::Head;
 use super::headers::Values;
-use super::passed::Passed;
 use super::refusal::{Answer, Problem};
+use super::settle::Debt;
+use super::ticket::Ticket;
 use core::fmt;
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
@@ -91,28 +92,28 @@ where
 
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let shared = &self.shared;
-        let next = shared.decide_now(&Head::new(&request));
-        if let Some(next) = &next {
-            shared.insert_extensions(&mut request, next);
+        let decided = shared.decide_now(&Head::new(&request));
+        if let Some(Ok(ticket)) = &decided {
+            shared.insert_extensions(&mut request, ticket);
         }
-        let state = match next {
-            Some(Next::Call(passed)) => {
+        let state = match decided {
+            Some(Ok(ticket)) if ticket.queued.is_none() => {
                 let inner = self.inner.call(request);
-                match shared.charged(&passed) {
-                    None => State::Called { inner, headers: passed.headers },
+                match shared.charged(&ticket) {
+                    None => State::Called { inner, headers: ticket.headers },
                     Some(_) => {
-                        let response = respond(Arc::clone(shared), inner, passed);
+                        let response = respond(Arc::clone(shared), inner, ticket);
                         State::Later { later: Box::pin(response) }
                     }
                 }
             }
-            next => {
+            decided => {
                 // The clone replaces the ready service, which is dropped with whatever it holds.
                 self.inner = self.inner.clone();
-                match next {
-                    Some(Next::Refuse(response)) => State::Refused { response: Some(response) },
-                    next => {
-                        let later = later(Arc::clone(shared), self.inner.clone(), request, next);
+                match decided {
+                    Some(Err(refusal)) => State::Refused { response: Some(refusal) },
+                    decided => {
+                        let later = later(Arc::clone(shared), self.inner.clone(), request, decided);
                         State::Later { later: Box::pin(later) }
                     }
                 }
@@ -122,13 +123,13 @@ where
     }
 }
 
-/// Serves a request that has to wait: for the store, if `next` is not known yet, or in the queue. The `inner` service
+/// Serves a request that has to wait: for the store, if it has not `decided` at once, or in the queue. The `inner` service
 /// need not be ready. Also returns the debt of the body, if bodies are charged for.
 async fn later<I, S, A, C, Q, B>(
     shared: Arc<Shared<S, A, C>>,
     mut inner: I,
     mut request: Request<Q>,
-    next: Option<Next<B>>,
+    decided: Option<Decided<B>>,
 ) -> Result<(Response<B>, Option<Debt>), I::Error>
 where
     I: Service<Request<Q>, Response = Response<B>>,
@@ -136,21 +137,21 @@ where
     A: Answer<B>,
     C: Clock,
 {
-    let passed = match shared.admit(&mut request, next).await {
-        Ok(passed) => passed,
+    let ticket = match shared.admit(&mut request, decided).await {
+        Ok(ticket) => ticket,
         Err(refusal) => return Ok((*refusal, None)),
     };
     poll_fn(|cx| inner.poll_ready(cx)).await?;
     let response = inner.call(request);
     // The clone may hold something, and is not needed while the response is made.
     drop(inner);
-    respond(shared, response, passed).await
+    respond(shared, response, ticket).await
 }
 
 async fn respond<S, A, C, B, E>(
     shared: Arc<Shared<S, A, C>>,
     response: impl Future<Output = Result<Response<B>, E>>,
-    mut passed: Passed,
+    mut ticket: Ticket,
 ) -> Result<(Response<B>, Option<Debt>), E>
 where
     S: Store,
@@ -158,9 +159,9 @@ where
     C: Clock,
 {
     let mut response = response.await?;
-    shared.finish(&mut passed, &mut response).await;
-    let ticket = shared.charged(&passed).cloned();
-    Ok((response, ticket.and_then(|ticket| shared.debt(ticket))))
+    shared.finish(&mut ticket, &mut response).await;
+    let counted = shared.charged(&ticket).cloned();
+    Ok((response, counted.and_then(|counted| shared.debt(counted))))
 }
 
 pin_project! {

@@ -1,181 +1,150 @@
-//! A request from its decision to its end: what it takes to settle it when its cost is known.
+//! A request that passed the limits, from its decision until its response is complete.
 
-use super::bodies::Debt;
-use super::decide::Shared;
-use super::layer::ResponseHead;
-use super::{meters, report};
+use super::decide::{Decided, Shared};
+use super::fields::Head;
+use super::headers::Values;
+use super::layer::{RateLimitLayer, ResponseHead};
+use super::queue::QueueSlot;
+use super::refusal::Answer;
+use super::reservation::Reservation;
+use super::settle::CountedEvent;
+use core::fmt;
+use http::{Request, Response};
 use ratescope::clock::Clock;
-use ratescope::event::{Event, Fields};
-use ratescope::limit::MAX_COST;
-use ratescope::rules::{Decision, Details, Fault, Part, Store};
-use ratescope::time::Time;
+use ratescope::rules::Store;
+use ratescope::time::Span;
 use std::sync::Arc;
-use tokio::runtime::Handle;
 
-/// The event of a request that passed, and the decision by which it did, with the time and the numbers. It belongs to no
-/// store: after a reload, the rules that are then in force count what it owes.
-pub(super) struct Ticket {
-    /// The cost that was counted.
-    pub(super) cost: f64,
-    fields: KeptFields,
-    pub(super) decision: Decision,
+/// A request that passed: what [`RateLimitLayer::finish`] needs to complete its response.
+#[derive(Default)]
+#[must_use = "without `finish` its response has no headers, and costs nothing"]
+pub struct Ticket {
+    /// The headers of its response.
+    pub(super) headers: Option<Box<Values>>,
+    /// How long it waits, and its slot in the queue until then.
+    pub(super) queued: Option<Box<(Span, QueueSlot)>>,
+    /// What was counted, where anything is settled later or handlers want the decision.
+    pub(super) counted: Option<Arc<CountedEvent>>,
 }
 
-/// Fields that outlive their request.
-struct KeptFields(Vec<KeptField>);
-
-struct KeptField {
-    name: String,
-    text: String,
-    is_secret: bool,
-}
-
-impl KeptFields {
-    fn find(&self, name: &str) -> Option<&KeptField> {
-        self.0.iter().find(|field| field.name == name)
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticket").field("headers", &self.headers).finish_non_exhaustive()
     }
 }
 
-impl Fields for KeptFields {
-    fn value(&self, name: &str) -> Option<&str> {
-        self.find(name).map(|field| field.text.as_str())
+/// For frameworks that take no layers of tower: one method before the service, one after.
+impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimitLayer<S, A, C> {
+    /// Decides about a request as the layer does: reads its fields, asks the store, counts the decision, logs a
+    /// refusal, waits if a leaky bucket delays the request, and adds to its [extensions](http::Extensions) what
+    /// handlers find there.
+    ///
+    /// `examples/hyper.rs` is a server of plain hyper. Where a framework has types of its own, make the head of a request
+    /// from them; for actix-web the feature `actix` does:
+    ///
+    /// ```
+    /// use http::{Request, Response};
+    /// use ratescope::{Policy, rules::MemoryStore};
+    /// use ratescope_tower::RateLimitLayer;
+    /// use std::net::IpAddr;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let policy: Policy = "gcra 1/1m per ip".parse()?;
+    /// let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000));
+    ///
+    /// let peer: IpAddr = "192.0.2.1".parse()?;
+    /// let mut head = Request::get("/search").header("host", "example.com").extension(peer).body(())?;
+    ///
+    /// let ticket = limit.check::<_, String>(&mut head).await.expect("the first request passes");
+    /// let mut response = Response::new(String::from("found")); // by the handler
+    /// limit.finish(ticket, &mut response).await;
+    /// assert_eq!(response.headers()["x-ratelimit-remaining"], "0");
+    ///
+    /// let refusal: Response<String> = limit.check(&mut head).await.unwrap_err();
+    /// assert_eq!((refusal.status().as_u16(), &refusal.headers()["retry-after"]), (429, &"60".parse()?));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The response, with the headers, if the request is refused.
+    pub async fn check<Q, B>(&self, request: &mut Request<Q>) -> Result<Ticket, Response<B>>
+    where
+        A: Answer<B>,
+    {
+        let decided = self.shared.decide_now(&Head::new(request));
+        if let Some(Ok(ticket)) = &decided {
+            self.shared.insert_extensions(request, ticket);
+        }
+        self.shared.admit(request, decided).await.map_err(|refusal| *refusal)
     }
 
-    fn is_secret(&self, name: &str) -> bool {
-        self.find(name).is_some_and(|field| field.is_secret)
-    }
-}
-
-impl Ticket {
-    /// The ticket of an event, which keeps its fields of these names.
-    pub(super) fn new(names: &[String], event: &Event<'_>, decision: &Decision) -> Self {
-        let field = |name: &String| {
-            Some(KeptField {
-                name: name.clone(),
-                text: event.fields.value(name)?.to_owned(),
-                is_secret: event.fields.is_secret(name),
-            })
-        };
-        let fields = KeptFields(names.iter().filter_map(field).collect());
-        Ticket { cost: event.cost, fields, decision: decision.clone() }
-    }
-
-    /// The event, at the time at which it was counted, with so much more or less cost.
-    fn event(&self, cost: f64) -> Event<'_> {
-        Event { time: self.decision.time, cost, fields: &self.fields }
-    }
-
-    fn part<'a>(&'a self, event: &'a Event<'a>, now: Time) -> Part<'a> {
-        let numbers = self.decision.numbers();
-        Part { numbers, ..Part::settle(event, now, Some(&self.decision)) }
+    /// Completes the response to a request that passed: [charges](super::RateLimitLayer::charge) for it, and adds the
+    /// [headers](super::headers).
+    pub async fn finish<B>(&self, mut ticket: Ticket, response: &mut Response<B>) {
+        self.shared.finish(&mut ticket, response).await;
     }
 }
 
 impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
-    /// Charges the cost that the head of the response gives.
-    pub(super) async fn charge_head(&self, ticket: &Ticket, response: ResponseHead<'_>) {
-        let Some(cost) = &self.settings().charge else { return };
-        let now = self.clock.now();
-        if let Some(cost) = self.payable(cost(response), now) {
-            self.settle_later(ticket, cost, now).await;
-        }
-    }
-
-    /// The debt of a body. Dropping it charges the cost of the bytes that were sent: at once, or in a task if the store
-    /// has to be waited for.
-    pub(super) fn debt(self: Arc<Self>, ticket: Arc<Ticket>) -> Option<Debt> {
-        self.settings().charge_sent.as_ref()?;
-        Some(Debt::new(move |bytes| self.charge_sent(ticket, bytes)))
-    }
-
-    fn charge_sent(self: Arc<Self>, ticket: Arc<Ticket>, bytes: u64) {
-        let Some(cost) = &self.settings().charge_sent else { return };
-        let now = self.clock.now();
-        // Before the service's own function, which may panic.
-        let unpaid = self.unpaid();
-        let cost = cost(bytes);
-        match self.payable(cost, now) {
-            Some(cost) => self.settle_by(ticket, cost, now, unpaid),
-            None => unpaid.settled(),
-        }
-    }
-
-    fn unpaid(&self) -> Unpaid {
-        Unpaid { layer: self.settings().name.clone(), reason: Some("dropped") }
-    }
-
-    /// Settles a request whose cost was reserved: charges the rest, or gives back the excess, as far as it certainly still
-    /// counts.
-    pub(super) fn settle(self: Arc<Self>, ticket: Arc<Ticket>, actual: f64) {
-        let now = self.clock.now();
-        let Some(actual) = self.payable(actual, now) else { return };
-        let missing = actual - ticket.cost;
-        // What other stores decided in an outage is not theirs to give back.
-        if missing > 0.0 || missing < 0.0 && ticket.decision.fault.is_none() {
-            let unpaid = self.unpaid();
-            self.settle_by(ticket, missing, now, unpaid);
-        }
-    }
-
-    /// Settles at once, or in a task if the store has to be waited for. What can't be given back stays counted.
-    fn settle_by(self: Arc<Self>, ticket: Arc<Ticket>, cost: f64, now: Time, mut unpaid: Unpaid) {
-        let event = ticket.event(cost);
-        if self.store.decide_now(&[ticket.part(&event, now)], Details::default()).is_some() {
-            return unpaid.settled();
-        }
-        let Ok(runtime) = Handle::try_current() else {
-            unpaid.reason = (cost >= 0.0).then_some("runtime");
-            return;
+    /// Asks the store about a request, unless it has `decided` at once, and waits until the request may be passed on. The
+    /// [extensions](Self::insert_extensions) of a request that was decided at once are there already.
+    pub(super) async fn admit<Q, B>(
+        self: &Arc<Self>,
+        request: &mut Request<Q>,
+        decided: Option<Decided<B>>,
+    ) -> Decided<B>
+    where
+        A: Answer<B>,
+    {
+        let mut ticket = match decided {
+            Some(decided) => decided?,
+            None => {
+                let ticket = self.decide(&Head::new(request)).await?;
+                self.insert_extensions(request, &ticket);
+                ticket
+            }
         };
-        runtime.spawn(async move {
-            self.settle_later(&ticket, cost, now).await;
-            unpaid.settled();
-        });
+        if let Some(queued) = ticket.queued.take() {
+            let (wait, slot) = *queued;
+            self.clock.sleep(wait).await;
+            drop(slot);
+        }
+        Ok(ticket)
     }
 
-    async fn settle_later(&self, ticket: &Ticket, cost: f64, now: Time) {
-        let event = ticket.event(cost);
-        let settled = self.store.decide(&[ticket.part(&event, now)], Details::default()).await;
-        if let Some(fault) = settled.into_only().and_then(|decision| decision.fault) {
-            self.count_fault(&fault, now);
+    /// Adds the decision and the reservation to the extensions of a request that passes. It does so as soon as the request
+    /// is counted, so that the reservation of a client who leaves the queue is given back. The reservation of an outer
+    /// layer, or of an earlier check, is settled together with this one.
+    pub(super) fn insert_extensions<Q>(
+        self: &Arc<Self>,
+        request: &mut Request<Q>,
+        ticket: &Ticket,
+    ) {
+        let Some(counted) = &ticket.counted else { return };
+        let extensions = request.extensions_mut();
+        if self.settings().reserves {
+            let outer = extensions.remove::<Reservation>();
+            extensions.insert(Reservation::new(Arc::clone(self), Arc::clone(counted), outer));
+        }
+        if self.settings().inserts_decision {
+            extensions.insert(counted.decision.clone());
         }
     }
 
-    /// A cost that can be counted. Others are logged and lost.
-    fn payable(&self, cost: f64, now: Time) -> Option<f64> {
-        if cost >= 0.0 {
-            return Some(cost.min(MAX_COST));
+    /// What was counted of a request that costs more when the response is there.
+    pub(super) fn charged<'a>(&self, ticket: &'a Ticket) -> Option<&'a Arc<CountedEvent>> {
+        ticket.counted.as_ref().filter(|_| self.settings().is_charged_later())
+    }
+
+    /// Completes a response: charges for its head, and adds the headers.
+    pub(super) async fn finish<B>(&self, ticket: &mut Ticket, response: &mut Response<B>) {
+        if let Some(counted) = self.charged(ticket) {
+            self.charge_head(counted, ResponseHead::new(response)).await;
         }
-        meters::count_lost("cost", self.name());
-        if let Some(passed_over) = self.front.bad_values.take(now) {
-            report::bad_cost(cost, self.name(), passed_over);
-        }
-        None
-    }
-
-    fn count_fault(&self, fault: &Fault, now: Time) {
-        meters::count_fault(fault, self.name());
-        self.settings().outages.failed(fault, self.name(), now);
-    }
-}
-
-/// A charge that is under way. If it is dropped before it is settled, it is counted as lost, for this `reason`.
-struct Unpaid {
-    layer: Option<Arc<str>>,
-    reason: Option<&'static str>,
-}
-
-impl Unpaid {
-    /// Notes that the charge was counted, or that its failure was logged.
-    fn settled(mut self) {
-        self.reason = None;
-    }
-}
-
-impl Drop for Unpaid {
-    fn drop(&mut self) {
-        if let Some(reason) = self.reason {
-            meters::count_lost(reason, self.layer.as_deref());
+        if let Some(headers) = &mut ticket.headers {
+            headers.write(response.headers_mut());
         }
     }
 }

@@ -337,6 +337,6 @@ fn public_types_are_send_and_sync() {
     are::<(ratescope_tower::RateLimit<(), Store>, ratescope_tower::outgoing::Pace)>();
     are::<(ratescope_tower::Refused<'static>, ratescope_tower::Reservation)>();
     are::<(ratescope_tower::Headers, ratescope_tower::Proxies, ratescope_tower::Unidentified)>();
-    can_be_sent::<(ratescope_tower::Passed, ratescope_tower::watch::Watch)>();
+    can_be_sent::<(ratescope_tower::Ticket, ratescope_tower::watch::Watch)>();
     can_be_sent::<ratescope_tower::ResponseFuture<core::future::Ready<()>, String, String>>();
 }
