@@ -273,7 +273,7 @@ function wire() {
     if (row?.known) open(row.known);
   });
   on($("client-close"), "click", close);
-  on($("to-tune"), "click", () => hand(log()).catch(() => page.warn("This browser keeps nothing for another page, so the events can’t go to Tune.")));
+  on($("to-tune"), "click", () => hand(log()).catch(() => page.warn("This browser keeps nothing for another page, so the events can’t be handed to Tune.")));
   on($("ask"), "submit", () => {
     token = $("token").value.trim();
     stored("sessionStorage", (store) => store.setItem("ratescope-token", token));

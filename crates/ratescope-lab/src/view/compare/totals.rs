@@ -92,7 +92,7 @@ pub(super) fn draw(
         insert(&mut rows, Row { y: y(count), lane: Some(i), count });
     }
     marks.push(Mark::Unclip);
-    names(marks, layout, plot, &mut rows);
+    names(marks, layout, plot, &mut rows, end >= layout.right);
 }
 
 /// The scale of counts and the title.
@@ -152,8 +152,9 @@ fn insert(rows: &mut Vec<Row>, row: Row) {
     rows.insert(place, row);
 }
 
-/// The names and counts of all lines, each as near to the end of its line as the others leave room.
-fn names(marks: &mut Vec<Mark>, layout: &Layout, plot: Rect, rows: &mut [Row]) {
+/// The names and counts of all lines, each as near to the end of its line as the others leave room. A stroke joins them if
+/// the lines end at the edge: those of a run that is still on its way end somewhere before.
+fn names(marks: &mut Vec<Mark>, layout: &Layout, plot: Rect, rows: &mut [Row], at_edge: bool) {
     let above = plot.y - 4.0;
     let below = plot.bottom() + 4.0;
     let pitch = ((below - above) / rows.len().max(1) as f64).min(ROW);
@@ -171,8 +172,10 @@ fn names(marks: &mut Vec<Mark>, layout: &Layout, plot: Rect, rows: &mut [Row]) {
     for (row, end) in rows.iter().zip(ends) {
         let [from, to] = [plot.right() + 2.0, plot.right() + 10.0];
         let ink = row.lane.map_or(Ink::Exact, |i| layout.ink(i));
-        let points = vec![Point::new(from, end), Point::new(to, row.y)];
-        marks.push(Mark::Polyline { points, stroke: Stroke::solid(ink, 1.0) });
+        if at_edge {
+            let points = vec![Point::new(from, end), Point::new(to, row.y)];
+            marks.push(Mark::Polyline { points, stroke: Stroke::solid(ink, 1.0) });
+        }
         let count = numbers::count(row.count);
         match row.lane {
             Some(i) => {

@@ -104,11 +104,30 @@ fn names_are_in_the_heads() {
     );
     let one = "lanes=sliding-log%20per%20ip";
     assert_eq!(texts(one, 720.0), ["1  sliding-log 10/10s", counts]);
+    // Nobody wrote that a block is a sixtieth of the window.
+    assert_eq!(texts("lanes=sliding-window", 720.0), ["1  sliding-window 10/10s", counts]);
+    let written = ["1  sliding-window 10/10s precision 1s", counts];
+    assert_eq!(texts("lanes=sliding-window%20precision%201s", 720.0), written);
     let long = "lanes=adaptive%20x2%20decay%2010s%20increase%201m%20floor%2010%20strict";
     let name = "1  adaptive x2 decay 10s increase 1m floor 10 strict";
     assert_eq!(texts(long, 490.0), [name]);
     // A narrow canvas has a second row.
     assert_eq!(texts(long, 400.0).len(), 2);
+}
+
+/// The counts are joined to their lines only where the lines end.
+#[test]
+fn lines_that_end_before_the_edge_are_not_joined_to_their_counts() {
+    let comparison = run("at=60&lanes=sliding-log;fixed-window");
+    let tops = tops(&comparison, comparison.now());
+    let [_, edge] = edges(1000.0);
+    let joins = |right: f64| {
+        let view = Viewport { right: at(right), ..view(&comparison, 1000.0, &tops) };
+        let is_join = |mark: &&Mark| matches!(mark, Mark::Polyline { points, .. } if points.iter().all(|p| p.x > edge));
+        draw(&comparison, &view).iter().filter(is_join).count()
+    };
+    assert_eq!(joins(60.0), 3);
+    assert_eq!(joins(90.0), 0);
 }
 
 /// In every lane, and in the past as well.
