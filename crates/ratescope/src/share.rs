@@ -501,21 +501,6 @@ impl<S: Clone> Synced<S> {
         }
     }
 
-    /// Takes back an event that was counted at `at`, if it has not been told. Returns whether it did.
-    pub fn undo<L: Limiter<State = S>>(
-        &mut self,
-        limiter: &L,
-        at: Time,
-        now: Time,
-        cost: f64,
-    ) -> bool {
-        let takes = cost <= self.untold.size && limiter.undo(&mut self.state, at, now, cost);
-        if takes {
-            self.untold.size -= cost;
-        }
-        takes
-    }
-
     /// The sum that it counted and has not told.
     pub fn untold(&self) -> f64 {
         self.untold.size
@@ -532,7 +517,6 @@ impl<S: Clone> Synced<S> {
         &mut self,
         limiter: &L,
         kind: &AnyLimiter,
-        _interval: Span,
         now: Time,
     ) -> f64 {
         let sum = self.untold_at(kind, now);
@@ -544,9 +528,9 @@ impl<S: Clone> Synced<S> {
         }
     }
 
-    /// Puts back a sum that was claimed and certainly not sent; of a bucket, at most twice what it admits from rest. So a bucket
-    /// does not refuse for as long as Redis was away. An [interval](Share::problem) drains at most half of a bucket, so what a
-    /// process counts in two intervals is put back whole.
+    /// Puts back a sum that was claimed and certainly not sent; of a bucket, at most twice what it admits from rest. So a
+    /// bucket does not refuse for as long as Redis was away. An [interval](Share::problem) drains at most half of a bucket,
+    /// so what a process counts in two intervals is put back whole.
     pub fn tell_later(&mut self, kind: &AnyLimiter, now: Time, sum: f64) {
         let most = if is_bucket(kind) {
             2.0 * kind.remaining(&kind.initial(), now)

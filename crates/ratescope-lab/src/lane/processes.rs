@@ -545,7 +545,7 @@ fn sync(
 ) -> bool {
     match own.answer.take() {
         None => {
-            let sum = own.counted.claim(limiter, limiter, interval, now);
+            let sum = own.counted.claim(limiter, limiter, now);
             // A sum of costs is no bad number.
             let _ = limiter.charge(redis, now, sum);
             own.answer = Some(redis.clone());

@@ -259,7 +259,7 @@ impl Leases {
             question.keys.iter().flat_map(|key| question.places(key)).collect();
         let mut sums = Few::new();
         for ((item, limit), place) in items(&local.question).zip(&mut local.limits).zip(places) {
-            let sum = limit.claim(&item.limiter, item.limiter.decides(), local.interval, at);
+            let sum = limit.claim(&item.limiter, item.limiter.decides(), at);
             sums.push(sum);
             if let Some(ask) = question.asks.get_mut(place) {
                 ask.cost = sum.min(MAX_COST);

@@ -170,7 +170,7 @@ impl Model<'_> {
         }
         own.waits = false;
         let clock = Time::from_micros(now - own.lag);
-        let sum = own.known.claim(self.limiter, self.limiter, INTERVAL, clock);
+        let sum = own.known.claim(self.limiter, self.limiter, clock);
         if sum == 0.0 {
             return;
         }
@@ -395,7 +395,7 @@ proptest! {
         }
         let mut shared = limiter.initial();
         for known in &mut two {
-            let sum = known.claim(&limiter, &limiter, INTERVAL, now);
+            let sum = known.claim(&limiter, &limiter, now);
             limiter.charge(&mut shared, now, sum).unwrap();
             known.adopt(&limiter, &limiter, shared.clone(), now);
         }
@@ -428,16 +428,10 @@ fn what_is_told_late_is_bounded() {
             let passes = limiter.peek(known.state(), at(ms), 1.0).is_allowed();
             known.record(&limiter, &limiter, at(ms), 1.0, passes);
         }
-        let sum = known.claim(&limiter, &limiter, INTERVAL, at(9_500));
+        let sum = known.claim(&limiter, &limiter, at(9_500));
         assert_eq!((sum.round(), known.untold()), (told, 0.0), "{text}");
         known.record(&limiter, &limiter, at(9_500), 1.0, true);
         known.tell_later(&limiter, at(9_500), sum);
         assert_eq!(known.untold(), kept + 1.0, "{text}");
     }
-    // What was not told can be taken back, but once.
-    let limiter: AnyLimiter = "sliding-log 30/1s".parse().unwrap();
-    let mut known = Synced::new(limiter.initial());
-    known.record(&limiter, &limiter, at(0), 2.0, true);
-    assert!(known.undo(&limiter, at(0), at(1), 2.0) && !known.undo(&limiter, at(0), at(1), 2.0));
-    assert_eq!(known.untold(), 0.0);
 }
