@@ -217,6 +217,7 @@ async fn serve(
     if let Some(state) = &state {
         state.save(&service);
     }
+    service.close().await;
     Ok(())
 }
 

@@ -40,6 +40,10 @@ impl Clock {
         Clock { source, begun: Instant::now(), at_begin }
     }
 
+    pub(super) fn source(&self) -> TimeSource {
+        self.source
+    }
+
     /// The time at which Redis would decide about an event of this time.
     pub(super) fn time(&self, event: Time) -> Time {
         match self.source {

@@ -15,14 +15,13 @@ mod synced;
 mod table;
 
 use super::decide::{Decided, Request, passes};
+use super::fallback::Clock;
 use super::link::{Link, within_a_runtime};
-use super::options::TimeSource;
 use super::plan::{self, Does, EventKey, Leasing, Op, Question};
 use super::reply::{self, Reply};
 use super::script::Leases as LeaseScript;
 use super::slots::slot;
-use super::{Few, Leased};
-use back::tell;
+use super::{Few, Leased, Redis};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use ratescope::internal::Ask;
@@ -33,10 +32,11 @@ use ratescope::share::{Share, Unused, intact, lasts, lends, most_lent};
 use ratescope::store::Secret;
 use ratescope::time::Time;
 use std::hash::BuildHasher;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use table::{Known, Return, Table, Told};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Mutex as AsyncMutex, Notify, watch};
 use tokio::time::{Instant, timeout_at};
+use tracing::warn;
 
 /// The most keys of which leases and states are known, and the most that are synced. Events of further keys ask Redis.
 const KEYS: usize = 20_000;
@@ -46,13 +46,18 @@ const RETURNS: usize = 10_000;
 
 /// The leases of a store.
 pub(super) struct Leases {
+    link: Arc<Link>,
+    clock: Arc<Clock>,
     begun: Instant,
     process: u64,
     /// The number of the last lease.
     serial: AtomicU64,
     table: Mutex<Table>,
     is_swept: AtomicBool,
-    is_syncing: AtomicBool,
+    /// Held while leases are given back.
+    returning: AsyncMutex<()>,
+    /// Held while Redis is told what was counted.
+    syncing: Arc<AsyncMutex<()>>,
     /// How often to look for leases that have ended, in microseconds.
     pause: AtomicU64,
     /// Lets the task look at once.
@@ -63,18 +68,27 @@ pub(super) struct Leases {
 /// The counts of [`Leased`].
 #[derive(Debug, Default)]
 pub(super) struct Tally {
+    /// Those of all stores on the connection.
+    stores: Mutex<Vec<Weak<Leases>>>,
     here: AtomicU64,
     lent: AtomicU64,
     given_back: AtomicU64,
     lost: AtomicU64,
     told: AtomicU64,
     told_lost: AtomicU64,
-    /// In microseconds, as is the next.
-    waits: AtomicU64,
+    /// In microseconds.
     slowest: AtomicU64,
 }
 
 impl Tally {
+    /// The leases of the stores that there are.
+    pub(super) fn stores(&self) -> Vec<Arc<Leases>> {
+        let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        let there = stores.iter().filter_map(Weak::upgrade).collect();
+        stores.retain(|one| one.strong_count() > 0);
+        there
+    }
+
     pub(super) fn counts(&self) -> Leased {
         let read = |of: &AtomicU64| of.load(Ordering::Relaxed);
         Leased {
@@ -84,7 +98,7 @@ impl Tally {
             lost: read(&self.lost),
             told: read(&self.told),
             told_lost: read(&self.told_lost),
-            waits: Duration::from_micros(read(&self.waits)),
+            waits: self.stores().iter().map(|store| store.waits()).max().unwrap_or_default(),
             slowest: Duration::from_micros(read(&self.slowest)),
         }
     }
@@ -146,11 +160,9 @@ pub(super) struct Here {
 
 /// Questions that leases may decide, and the call that asks Redis if they don't.
 pub(super) struct Asking {
-    pub(super) link: Arc<Link>,
     pub(super) questions: Vec<Question>,
     pub(super) units: Vec<Unit>,
     pub(super) details: Details,
-    pub(super) clock: TimeSource,
     /// The time of the event.
     pub(super) event: Time,
     /// The time of Redis, as far as it is known.
@@ -189,18 +201,26 @@ pub(super) fn units(questions: &[Question], link: &Link) -> Option<Vec<Unit>> {
 }
 
 impl Leases {
-    pub(super) fn new(tally: Arc<Tally>) -> Self {
-        Leases {
+    pub(super) fn new(redis: &Redis) -> Arc<Self> {
+        let Redis { link, clock, tally, .. } = redis.clone();
+        let leases = Arc::new(Leases {
+            link,
+            clock,
             begun: Instant::now(),
             process: Secret::default().hash_one("a process"),
             serial: AtomicU64::new(0),
             table: Mutex::default(),
             is_swept: AtomicBool::new(false),
-            is_syncing: AtomicBool::new(false),
+            returning: AsyncMutex::default(),
+            syncing: Arc::default(),
             pause: AtomicU64::new(u64::MAX),
             hurry: Notify::new(),
             tally,
-        }
+        });
+        let mut stores = leases.tally.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        stores.push(Arc::downgrade(&leases));
+        drop(stores);
+        leases
     }
 
     pub(super) fn held(&self) -> u64 {
@@ -278,7 +298,7 @@ impl Leases {
 
     /// Spends what there is, and finds what has to be asked. With `waits`, it waits for a call that is under way.
     fn claim(&self, asking: &Asking, waits: bool) -> Claim {
-        let Asking { link, questions, units, now: at, .. } = asking;
+        let Asking { questions, units, now: at, .. } = asking;
         let now = self.now();
         let mut table = self.table();
         let is_open = |asking: &watch::Receiver<()>| asking.has_changed().is_ok();
@@ -322,7 +342,7 @@ impl Leases {
                 continue;
             }
             let is_asking = entry.asking.as_ref().is_some_and(is_open);
-            let has_learned = || link.has_known(&unit.key.key, length);
+            let has_learned = || self.link.has_known(&unit.key.key, length);
             let rests = entry.declined.is_some_and(|at| now < at.after(length));
             if !is_asking && !rests && entry.wanted(now, *at) > 1 && has_learned() {
                 lacks.wanted = entry.wanted(now, *at);
@@ -368,7 +388,7 @@ impl Leases {
                 Claim::Wait(mut call) => {
                     waits = false;
                     // It ends with an error, when the call has ended.
-                    let latest = asking.link.half_of(asking.until);
+                    let latest = self.link.half_of(asking.until);
                     let _ = timeout_at(latest, call.changed()).await;
                 }
             }
@@ -440,27 +460,19 @@ impl Leases {
                 && let Some(question) = asking.questions.get(unit.question)
             {
                 let question = question.about([unit.key.clone()]);
-                tell(
-                    &asking.link,
-                    question,
-                    lacks.refused,
-                    asking.clock,
-                    asking.event,
-                    asking.until,
-                )
-                .await;
+                self.tell_refused(question, lacks.refused, asking.event, asking.until).await;
             }
         }
         let details = asking.details.with_retry();
         if lacking.iter().any(|lacks| lacks.wanted > 1) {
             let sent = self.now();
             let (mut questions, leasing) = self.leasing(asking, lacking);
-            let Asking { clock, event, until, ref link, .. } = *asking;
+            let (clock, event) = (self.clock.source(), asking.event);
             if let Some(call) =
                 plan::call(&mut questions, Op::Check, details, clock, event, leasing)
             {
                 let read = |bytes: &[u8]| lent(&questions, &call, lacking, bytes);
-                let (replies, holders) = link.run(&call, until, read).await?;
+                let (replies, holders) = self.link.run(&call, asking.until, read).await?;
                 let decided = (questions, replies);
                 if !decided.1.is_empty() && passes(&decided, details) {
                     return Ok(self.take(asking, lacking, &holders, sent, decided, true));
@@ -471,16 +483,15 @@ impl Leases {
         }
         let sent = self.now();
         let (questions, _) = self.leasing(asking, lacking);
-        let Asking { clock, event, until, ref link, .. } = *asking;
         let request = Request {
-            link: Arc::clone(link),
+            link: Arc::clone(&self.link),
             questions,
             op: if is_refused { Op::Refuse } else { Op::Check },
             details,
-            clock,
-            now: event,
+            clock: self.clock.source(),
+            now: asking.event,
         };
-        let decided = request.decide(until).await?;
+        let decided = request.decide(asking.until).await?;
         let is_allowed = !is_refused && passes(&decided, details);
         Ok(self.take(asking, lacking, &[], sent, decided, is_allowed))
     }
@@ -667,8 +678,13 @@ impl Leases {
         }
     }
 
-    /// Gives all leases back: the rules have changed.
+    /// Gives all leases back soon: the rules have changed.
     pub(super) fn cancel(&self) {
+        self.cancel_all();
+        self.hurry.notify_one();
+    }
+
+    fn cancel_all(&self) {
         let now = self.now();
         let mut table = self.table();
         let entries = core::mem::take(&mut table.keys);
@@ -676,8 +692,26 @@ impl Leases {
             let unused = entry.lease.cancel().map(|unused| entry.returned(unused, now));
             self.give_back(&mut table, unused);
         }
-        drop(table);
-        self.hurry.notify_one();
+    }
+
+    /// Tells Redis what is untold and gives all leases back, after what is under way.
+    pub(super) async fn close(self: Arc<Self>, until: Instant) {
+        let all = async {
+            self.tell_all(until).await;
+            self.cancel_all();
+            self.sweep_once().await;
+        };
+        let _ = timeout_at(until, all).await;
+        let untold = self.untold();
+        if untold > 0 {
+            warn!(target: "ratescope", untold, "a store ends, and the counts of these keys were not sent to Redis");
+        }
+    }
+
+    /// True if nothing is held, known or counted here.
+    pub(super) fn is_empty(&self) -> bool {
+        let table = self.table();
+        table.keys.is_empty() && table.synced.is_empty() && table.returns.is_empty()
     }
 
     /// Drops what is known and held of these keys, which are reset. Nothing is given back.

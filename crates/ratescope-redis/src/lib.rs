@@ -83,6 +83,7 @@ use ratescope::time::Time;
 use reply::Reply;
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::task::JoinSet;
 
 /// A list that usually has up to four items, and then needs no allocation.
 type Few<T> = SmallVec<[T; 4]>;
@@ -242,6 +243,21 @@ impl Redis {
     pub fn leased(&self) -> Leased {
         self.tally.counts()
     }
+
+    /// Tells Redis what all stores on this connection have counted and not told, and gives back what is left of their
+    /// [leases](ratescope::share). Await it before the process ends. (A store whose last clone is dropped does the same in
+    /// a task, which ends with its runtime.)
+    ///
+    /// It takes at most a second, or the [deadline](Options::deadline) if that is longer. What Redis was not told by then is
+    /// lost, and the log says so.
+    pub async fn close(&self) {
+        let until = self.link.until_in_background();
+        let mut stores = JoinSet::new();
+        for leases in self.tally.stores() {
+            stores.spawn(leases.close(until));
+        }
+        while stores.join_next().await.is_some() {}
+    }
 }
 
 impl RedisStore {
@@ -261,7 +277,7 @@ impl RedisStore {
     fn new(redis: Redis, local: MemoryStore) -> Self {
         let plan = Plan::new(local.rules(), &redis.options);
         let fallback = Fallback::new(local, &redis);
-        let leases = Arc::new(Leases::new(Arc::clone(&redis.tally)));
+        let leases = Leases::new(&redis);
         RedisStore(Arc::new(Inner {
             redis,
             plan: ArcSwap::from_pointee(plan),
@@ -284,6 +300,18 @@ impl RedisStore {
     /// Frees the memory of states in this process that have no effect any more at `now`.
     pub fn forget(&self, now: Time) {
         self.0.fallback.forget(now);
+    }
+}
+
+/// Nothing that was counted is lost when the rules of a domain are removed.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if !self.leases.is_empty()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let until = self.redis.link.until_in_background();
+            runtime.spawn(Arc::clone(&self.leases).close(until));
+        }
     }
 }
 
@@ -319,8 +347,7 @@ impl Inner {
 
     /// Decides without a call, if that is possible. Starts the task of the leases.
     fn here(&self, asking: &Asking, pause: Duration) -> Option<Here> {
-        let Redis { link, options, clock, .. } = &self.redis;
-        self.leases.sweep(link, clock, options.clock, pause);
+        self.leases.sweep(pause);
         self.leases.decide(&asking.questions, &asking.units, asking.now)
     }
 
@@ -334,15 +361,13 @@ impl Inner {
         let questions: Result<Vec<_>, _> =
             parts.iter().map(|part| plan.question(part, load)).collect();
         let questions = questions.ok()?;
-        let Redis { link, options, clock, .. } = &self.redis;
+        let Redis { link, clock, .. } = &self.redis;
         let units = leases::units(&questions, link)?;
         let event = parts.first().map_or(Time::ZERO, Part::now);
         let asking = Asking {
-            link: Arc::clone(link),
             questions,
             units,
             details,
-            clock: options.clock,
             event,
             now: clock.time(event),
             until: link.until(),
@@ -419,11 +444,10 @@ impl Inner {
         let only_looks = parts.iter().all(|part| matches!(part.intent, Intent::Look));
         let op = if only_looks { Op::Peek } else { Op::Check };
         let until = link.until();
-        let synced =
-            plan.shortest.map(|_| (Arc::clone(&self.leases), Arc::clone(&self.redis.clock)));
+        let leases = plan.shortest.map(|_| Arc::clone(&self.leases));
         let decided = async move {
-            if let Some((leases, redis_clock)) = synced {
-                leases.tell_before(&questions, &link, &redis_clock, clock, until).await;
+            if let Some(leases) = leases {
+                leases.tell_before(&questions, until).await;
             }
             Request { link, questions, op, details, clock, now }.decide(until).await
         };

@@ -245,6 +245,11 @@ impl<C: Clock> Service<C> {
         states::write(stores, now, to)
     }
 
+    /// Tells its Redis what is untold, as [`Redis::close`](ratescope_redis::Redis::close) does, before the process ends.
+    pub async fn close(&self) {
+        self.states.close().await;
+    }
+
     /// Asks whether its Redis counts, as [`Redis::ping`](ratescope_redis::Redis::ping) does, and logs a change.
     ///
     /// # Errors

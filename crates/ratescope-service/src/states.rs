@@ -107,6 +107,12 @@ impl States {
         self.redis.as_ref().map(Redis::leased)
     }
 
+    pub(super) async fn close(&self) {
+        if let Some(redis) = &self.redis {
+            redis.close().await;
+        }
+    }
+
     pub(super) async fn ping(&self) -> Result<(), Fault> {
         match &self.redis {
             Some(redis) => redis.ping().await,

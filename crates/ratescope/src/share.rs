@@ -84,8 +84,12 @@
 //! **What is lost.** What was claimed is told at most once. If an answer is lost, nobody knows whether the sum was counted.
 //! It stays in the state of the process until the next answer, and is not sent again: too little may be counted, never
 //! twice. Only a sum that was certainly not sent is [put back](Synced::tell_later), as when Redis can't be reached; of a
-//! bucket at most twice what it admits from rest. When a process ends, what it counted since its last call is lost: what it
-//! admitted in up to an interval.
+//! bucket at most twice what it admits from rest. When a process is killed, what it counted since its last call is lost:
+//! what it admitted in up to an interval. One that ends in order sends it before (`Redis::close`).
+//!
+//! What Redis forgets is lost, too: when it is flushed, windows that begin after the flush admit what is promised. When a
+//! replica is promoted, it lacks what the old master had not replicated, or counted after that: so much more passes, as
+//! after a lost call.
 //!
 //! EARRRL adds up impulses that decay, e^(-λ d) each. A sum of them decays in the same way, so the sum of a process, as it is
 //! at the time of its call, is all that Redis needs, and the order of the processes does not matter.

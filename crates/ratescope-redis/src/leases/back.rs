@@ -1,9 +1,7 @@
 //! The task that gives back what is left of leases that have ended, and tells Redis of refused events that count. It begins
 //! the calls about keys that are synced, too.
 
-use super::super::fallback::Clock;
-use super::super::link::{Link, within_a_runtime};
-use super::super::options::TimeSource;
+use super::super::link::within_a_runtime;
 use super::super::plan::{self, Does, EventKey, Leasing, Op, Question};
 use super::super::script::Leases as LeaseScript;
 use super::Leases;
@@ -24,13 +22,7 @@ const AT_A_TIME: usize = 32;
 impl Leases {
     /// Starts the task that gives back and tells, unless it runs, if there is a runtime. It looks once in each `pause`, and
     /// ends with the store.
-    pub(in super::super) fn sweep(
-        self: &Arc<Self>,
-        link: &Arc<Link>,
-        clock: &Arc<Clock>,
-        source: TimeSource,
-        pause: Duration,
-    ) {
+    pub(in super::super) fn sweep(self: &Arc<Self>, pause: Duration) {
         let pause = u64::try_from(pause.as_micros()).unwrap_or(u64::MAX);
         let is_swept = self.is_swept.load(Ordering::Relaxed);
         if is_swept && self.pause.load(Ordering::Relaxed) <= pause || within_a_runtime().is_err() {
@@ -42,15 +34,12 @@ impl Leases {
         if self.is_swept.swap(true, Ordering::Relaxed) {
             return;
         }
-        let (leases, link, clock) = (Arc::downgrade(self), Arc::downgrade(link), Arc::clone(clock));
         // Also if its runtime ends, so that another can start it.
         let ends = Ends(Arc::downgrade(self));
         tokio::spawn(async move {
-            let _ends = ends;
-            while let (Some(leases), Some(link)) = (leases.upgrade(), link.upgrade()) {
-                leases.tell_due(&link, &clock, source);
-                leases.sweep_once(&link, source).await;
-                drop(link);
+            while let Some(leases) = ends.0.upgrade() {
+                leases.tell_due();
+                leases.sweep_once().await;
                 let pause = Duration::from_micros(leases.pause.load(Ordering::Relaxed));
                 let hurry = leases.hurry.notified();
                 let _ = timeout(pause, hurry).await;
@@ -58,21 +47,23 @@ impl Leases {
         });
     }
 
-    async fn sweep_once(self: &Arc<Self>, link: &Arc<Link>, clock: TimeSource) {
+    pub(super) async fn sweep_once(self: &Arc<Self>) {
+        let _alone = self.returning.lock().await;
         let (tells, returns) = self.ended();
         let host = Time::from(std::time::SystemTime::now());
         let mut calls = JoinSet::new();
         for (question, cost) in tells {
-            let link = Arc::clone(link);
-            calls
-                .spawn(async move { tell(&link, question, cost, clock, host, link.until()).await });
+            let leases = Arc::clone(self);
+            calls.spawn(async move {
+                leases.tell_refused(question, cost, host, leases.link.until()).await;
+            });
             if calls.len() >= AT_A_TIME {
                 calls.join_next().await;
             }
         }
         for one in returns {
-            let (leases, link) = (Arc::clone(self), Arc::clone(link));
-            calls.spawn(async move { leases.return_one(&link, one, clock, host).await });
+            let leases = Arc::clone(self);
+            calls.spawn(async move { leases.return_one(one, host).await });
             if calls.len() >= AT_A_TIME {
                 calls.join_next().await;
             }
@@ -98,7 +89,7 @@ impl Leases {
         (tells, returns)
     }
 
-    async fn return_one(&self, link: &Link, one: Return, clock: TimeSource, now: Time) {
+    async fn return_one(&self, one: Return, now: Time) {
         let Return { mut question, cost, unused, at } = one;
         let Unused { serial, left, .. } = unused;
         question.does = Does::GiveBack(at);
@@ -110,11 +101,29 @@ impl Leases {
             argument: words.iter().flat_map(|word| word.to_be_bytes()).collect(),
         };
         let mut questions = [question];
+        let clock = self.clock.source();
         let call = plan::call(&mut questions, Op::Check, Details::default(), clock, now, leasing);
         let Some(call) = call else { return };
-        let known = link.run(&call, link.until(), |bytes| Some(!bytes.is_empty())).await;
+        let known = self.link.run(&call, self.link.until(), |bytes| Some(!bytes.is_empty())).await;
         let tally = if known == Ok(true) { &self.tally.given_back } else { &self.tally.lost };
         tally.fetch_add(left, Ordering::Relaxed);
+    }
+
+    /// Tells Redis of refused events of one key. If it can't be asked, they are not counted.
+    pub(super) async fn tell_refused(
+        &self,
+        mut question: Question,
+        cost: f64,
+        now: Time,
+        until: Instant,
+    ) {
+        let cost = ratescope::internal::smaller(cost, MAX_COST);
+        question.asks.iter_mut().for_each(|ask| ask.cost = cost);
+        let (details, leasing) = (Details::default(), Leasing::default());
+        let source = self.clock.source();
+        if let Some(call) = plan::call(&mut [question], Op::Refuse, details, source, now, leasing) {
+            let _ = self.link.run(&call, until, |_| Some(())).await;
+        }
     }
 }
 
@@ -126,27 +135,5 @@ impl Drop for Ends {
         if let Some(leases) = self.0.upgrade() {
             leases.is_swept.store(false, Ordering::Relaxed);
         }
-    }
-}
-
-/// Tells Redis of refused events of one key. If it can't be asked, they are not counted.
-pub(super) async fn tell(
-    link: &Link,
-    mut question: Question,
-    cost: f64,
-    clock: TimeSource,
-    now: Time,
-    until: Instant,
-) {
-    question
-        .asks
-        .iter_mut()
-        .for_each(|ask| ask.cost = ratescope::internal::smaller(cost, MAX_COST));
-    let mut questions = [question];
-    let leasing = Leasing::default();
-    if let Some(call) =
-        plan::call(&mut questions, Op::Refuse, Details::default(), clock, now, leasing)
-    {
-        let _ = link.run(&call, until, |_| Some(())).await;
     }
 }

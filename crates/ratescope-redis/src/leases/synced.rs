@@ -1,14 +1,12 @@
 //! Keys that are synced: what this process knows of them, and the task that tells Redis what it counted.
 
 use super::super::Few;
-use super::super::fallback::Clock;
-use super::super::link::Link;
-use super::super::options::TimeSource;
 use super::super::plan::{self, Does, Item, Leasing, Op, Plan, Question};
 use super::super::reply::{self, Reply, State};
 use super::table::{Table, Told};
 use super::{KEYS, Leases, Unit};
 use core::sync::atomic::Ordering;
+use core::time::Duration;
 use ratescope::limit::{Limiter, MAX_COST};
 use ratescope::outcome::Outcome;
 use ratescope::rules::{Details, Fault};
@@ -16,10 +14,13 @@ use ratescope::share::{Share, Synced};
 use ratescope::time::{Span, Time};
 use std::sync::Arc;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 /// How many calls are under way at a time. They share a connection, so they are sent together.
 const AT_A_TIME: usize = 64;
+
+/// How soon a store that ends tells again what it could not tell.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// What is known of a key.
 pub(super) struct Local {
@@ -32,11 +33,19 @@ pub(super) struct Local {
     since: Option<Time>,
     /// When the first event was decided of which Redis was not told.
     waits: Option<Time>,
-    /// The number of the call about it that is under way.
-    call: Option<u64>,
+    /// The call about it that is under way.
+    call: Option<Call>,
     /// The cost of events that pass here, while Redis is asked about their other keys, and the number of these events.
     reserved: f64,
     reservations: usize,
+}
+
+/// A call that tells Redis what was counted at a key.
+#[derive(Clone, Copy)]
+struct Call {
+    serial: u64,
+    /// When the first event was decided of which it tells.
+    since: Time,
 }
 
 impl Local {
@@ -104,6 +113,11 @@ impl Local {
         told
     }
 
+    /// When the first event was decided of which Redis is not known to have been told.
+    pub(super) fn waits(&self) -> Option<Time> {
+        self.call.map(|call| call.since).or(self.waits)
+    }
+
     /// The largest part of any limit that is untold.
     fn untold(&self) -> f64 {
         let each = items(&self.question).zip(&self.limits).map(|(item, limit)| {
@@ -167,92 +181,106 @@ impl Table {
 
 impl Leases {
     /// Starts a task that tells Redis what is due, unless one is under way.
-    pub(super) fn tell_due(
-        self: &Arc<Self>,
-        link: &Arc<Link>,
-        clock: &Arc<Clock>,
-        source: TimeSource,
-    ) {
-        let due = self.due(clock);
-        if due.is_empty() || self.is_syncing.swap(true, Ordering::Relaxed) {
+    pub(super) fn tell_due(self: &Arc<Self>) {
+        let Ok(alone) = Arc::clone(&self.syncing).try_lock_owned() else { return };
+        let pause = Span::from_micros(self.pause.load(Ordering::Relaxed));
+        let due = self.due(self.now().after(pause));
+        if due.is_empty() {
             return;
         }
-        let (leases, link, clock) = (Arc::clone(self), Arc::clone(link), Arc::clone(clock));
-        let ends = Ends(Arc::downgrade(self));
+        let leases = Arc::clone(self);
         tokio::spawn(async move {
-            let _ends = ends;
-            let mut calls = JoinSet::new();
-            for key in due {
-                let (leases, link, clock) =
-                    (Arc::clone(&leases), Arc::clone(&link), Arc::clone(&clock));
-                calls.spawn(async move {
-                    let until = link.until_in_background();
-                    leases.tell_one(&key, &link, &clock, source, until).await;
-                });
-                if calls.len() >= AT_A_TIME {
-                    calls.join_next().await;
-                }
-            }
-            while calls.join_next().await.is_some() {}
+            leases.tell(due, None).await;
+            drop(alone);
         });
     }
 
-    /// The keys that are due before the next look, those first of which the largest part of a limit is untold. Drops those
-    /// of which nothing counts any more.
-    fn due(&self, clock: &Clock) -> Vec<Vec<u8>> {
-        let now = self.now();
-        let at = clock.now();
-        let next = now.after(Span::from_micros(self.pause.load(Ordering::Relaxed)));
+    /// Tells Redis all that is untold, after what is under way.
+    pub(super) async fn tell_all(self: &Arc<Self>, until: Instant) {
+        let _alone = self.syncing.lock().await;
+        loop {
+            self.tell(self.due(Time::LAST), Some(until)).await;
+            if self.untold() == 0 {
+                return;
+            }
+            // Redis can't be reached, or a decision is telling it.
+            sleep(AGAIN).await;
+        }
+    }
+
+    /// Tells Redis what is untold at these keys, each until then, or until the deadline of a call.
+    async fn tell(self: &Arc<Self>, keys: Vec<Vec<u8>>, until: Option<Instant>) {
+        let mut calls = JoinSet::new();
+        for key in keys {
+            let leases = Arc::clone(self);
+            calls.spawn(async move {
+                let until = until.unwrap_or_else(|| leases.link.until_in_background());
+                leases.tell_one(&key, until).await;
+            });
+            if calls.len() >= AT_A_TIME {
+                calls.join_next().await;
+            }
+        }
+        while calls.join_next().await.is_some() {}
+    }
+
+    /// How long the oldest event has waited of which Redis is not known to have been told.
+    pub(super) fn waits(&self) -> Duration {
+        let oldest = self.table().synced.values().filter_map(Local::waits).min();
+        let waits =
+            oldest.map_or(0, |oldest| self.now().as_micros().saturating_sub(oldest.as_micros()));
+        Duration::from_micros(u64::try_from(waits).unwrap_or(0))
+    }
+
+    /// How many keys have counted something of which Redis is not known to have been told.
+    pub(super) fn untold(&self) -> usize {
+        let table = self.table();
+        table.synced.values().filter(|local| local.call.is_some() || local.untold() > 0.0).count()
+    }
+
+    /// The keys that are due by then, those first of which the largest part of a limit is untold. Drops those of
+    /// which nothing counts any more.
+    fn due(&self, next: Time) -> Vec<Vec<u8>> {
+        let at = self.clock.now();
         let mut table = self.table();
         let mut due = Vec::new();
-        let mut oldest = now;
         table.synced.retain(|key, local| {
             let Some(since) = local.since else { return !local.is_new(at) };
-            oldest = oldest.min(local.waits.unwrap_or(now));
             if local.call.is_none() && since.after(local.interval) <= next {
                 due.push((local.untold(), key.clone()));
             }
             true
         });
         drop(table);
-        let waits = now.as_micros().saturating_sub(oldest.as_micros());
-        self.tally.waits.store(u64::try_from(waits).unwrap_or(0), Ordering::Relaxed);
         due.sort_unstable_by(|(a, _), (b, _)| b.total_cmp(a));
         due.into_iter().map(|(_, key)| key).collect()
     }
 
     /// Tells Redis what was counted at a key, and takes over the states that it returns.
-    async fn tell_one(
-        &self,
-        key: &[u8],
-        link: &Link,
-        clock: &Clock,
-        source: TimeSource,
-        until: Instant,
-    ) {
-        let Some((called, question)) = self.claim_sums(key, clock) else { return };
+    async fn tell_one(&self, key: &[u8], until: Instant) {
+        let Some((called, question)) = self.claim_sums(key) else { return };
         let mut questions = [question];
         let host = Time::from(std::time::SystemTime::now());
         let details = Details::default().with_retry();
-        let leasing = Leasing::default();
+        let (source, leasing) = (self.clock.source(), Leasing::default());
         let Some(call) = plan::call(&mut questions, Op::Check, details, source, host, leasing)
         else {
             return;
         };
         let read = |bytes: &[u8]| reply::read(&questions, &call, bytes);
-        let answer = link.run(&call, until, read).await;
-        self.told(called, clock, answer);
+        let answer = self.link.run(&call, until, read).await;
+        self.told(called, answer);
     }
 
     /// Claims what is untold at a key, for a call that asks this question about it.
-    fn claim_sums<'a>(&'a self, key: &'a [u8], clock: &Clock) -> Option<(Called<'a>, Question)> {
+    fn claim_sums<'a>(&'a self, key: &'a [u8]) -> Option<(Called<'a>, Question)> {
         let mut table = self.table();
         let local = table.synced.get_mut(key).filter(|local| local.call.is_none())?;
         let serial = self.serial.fetch_add(1, Ordering::Relaxed) + 1;
-        local.call = Some(serial);
         local.since = None;
         let since = local.waits.take().unwrap_or_else(|| self.now());
-        let at = clock.now();
+        local.call = Some(Call { serial, since });
+        let at = self.clock.now();
         let mut question = local.question.clone();
         question.does = Does::Charge;
         let places: Few<usize> =
@@ -266,31 +294,31 @@ impl Leases {
             }
         }
         let plan = Arc::clone(&question.plan);
-        let called = Called { leases: self, key, serial, plan, sums, since, is_answered: false };
+        let called = Called { leases: self, key, serial, plan, sums, is_answered: false };
         Some((called, question))
     }
 
     /// Takes over what Redis has answered about a key.
-    fn told(&self, mut called: Called<'_>, clock: &Clock, answer: Result<Vec<Reply>, Fault>) {
+    fn told(&self, mut called: Called<'_>, answer: Result<Vec<Reply>, Fault>) {
         called.is_answered = true;
         let now = self.now();
         let mut table = self.table();
         let Some(local) = called.local(&mut table) else { return };
-        local.call = None;
+        let Some(Call { since, .. }) = local.call.take() else { return };
         let is_same_plan = Arc::ptr_eq(&local.question.plan, &called.plan);
         match answer {
             // The rules were reloaded meanwhile: the next answer has the states of their limits.
             Ok(_) if !is_same_plan => _ = local.since.get_or_insert(now),
             Ok(mut replies) => {
                 let Some(Reply { time, states: Some(states), .. }) = replies.pop() else { return };
-                clock.set(time);
-                let at = clock.now().max(time);
+                self.clock.set(time);
+                let at = self.clock.now().max(time);
                 let key = local.question.keys.first();
                 let places: Few<usize> =
                     key.into_iter().flat_map(|key| local.question.places(key)).collect();
                 local.adopt(places.into_iter().filter_map(|place| states.get(place).cloned()), at);
                 self.tally.told.fetch_add(1, Ordering::Relaxed);
-                let waited = now.as_micros().saturating_sub(called.since.as_micros());
+                let waited = now.as_micros().saturating_sub(since.as_micros());
                 let waited = u64::try_from(waited).unwrap_or(0);
                 self.tally.slowest.fetch_max(waited, Ordering::Relaxed);
             }
@@ -300,8 +328,8 @@ impl Leases {
                 let is_uncounted =
                     matches!(fault, Fault::Unreachable(_) | Fault::Resting | Fault::Overloaded);
                 if is_uncounted && is_same_plan {
-                    local.waits = Some(called.since);
-                    let at = clock.now();
+                    local.waits = Some(since);
+                    let at = self.clock.now();
                     for ((item, limit), sum) in
                         items(&local.question).zip(&mut local.limits).zip(&called.sums)
                     {
@@ -316,14 +344,7 @@ impl Leases {
 
     /// Tells Redis now what is untold at the keys of these questions, since Redis is asked about them. An answer that comes
     /// too late loses what was told.
-    pub(in super::super) async fn tell_before(
-        &self,
-        questions: &[Question],
-        link: &Link,
-        clock: &Clock,
-        source: TimeSource,
-        until: Instant,
-    ) {
+    pub(in super::super) async fn tell_before(&self, questions: &[Question], until: Instant) {
         let is_untold = |key: &[u8]| {
             let table = self.table();
             let local = table.synced.get(key);
@@ -331,7 +352,7 @@ impl Leases {
         };
         let keys = questions.iter().flat_map(|question| &question.keys);
         for key in keys.filter(|key| is_untold(&key.key)) {
-            self.tell_one(&key.key, link, clock, source, until).await;
+            self.tell_one(&key.key, until).await;
         }
     }
 
@@ -362,14 +383,16 @@ struct Called<'a> {
     plan: Arc<Plan>,
     /// What it tells, of each limit.
     sums: Few<f64>,
-    since: Time,
     is_answered: bool,
 }
 
 impl Called<'_> {
     /// What is known of the key, unless it was reset meanwhile.
     fn local<'t>(&self, table: &'t mut Table) -> Option<&'t mut Local> {
-        table.synced.get_mut(self.key).filter(|local| local.call == Some(self.serial))
+        table
+            .synced
+            .get_mut(self.key)
+            .filter(|local| local.call.is_some_and(|call| call.serial == self.serial))
     }
 
     fn is_lost(&self) {
@@ -388,17 +411,6 @@ impl Drop for Called<'_> {
         if let Some(local) = self.local(&mut self.leases.table()) {
             local.call = None;
             local.since.get_or_insert(self.leases.now());
-        }
-    }
-}
-
-/// Marks that the task has ended.
-struct Ends(std::sync::Weak<Leases>);
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        if let Some(leases) = self.0.upgrade() {
-            leases.is_syncing.store(false, Ordering::Relaxed);
         }
     }
 }

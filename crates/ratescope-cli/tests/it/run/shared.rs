@@ -286,3 +286,35 @@ async fn processes_with_leases_share_one_limit() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
+
+/// A process that is asked to end tells what it counted, long before it would have.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_process_that_ends_in_order_tells_what_it_counted() {
+    let Some(server) = Server::start(&[]) else { return };
+    let folder = Folder::new("ends");
+    let start = |share: &str| {
+        let rule = format!("{{key: user, limit: sliding-log 100/1h, share: {share}}}");
+        let text = format!("domain: web\ndescriptors:\n- {rule}\n");
+        let rules = folder.write(&format!("{}.yaml", &share[..5]), text);
+        Program::start(&rules, &["--store", &server.url(), "--deadline", "10s"])
+    };
+    let ends = start("synced 1m");
+    let mut channel = Channel::open(ends.grpc).await;
+    for _ in 0..40 {
+        let answer = channel.try_should_rate_limit(&of("ann")).await.unwrap().unwrap();
+        assert_eq!(answer.overall_code(), Code::Ok);
+    }
+    drop(channel);
+    let log = tokio::task::spawn_blocking(|| ends.ended()).await.unwrap();
+    assert!(!log.contains("were not sent"), "{log}");
+    let next = start("exact");
+    let mut channel = Channel::open(next.grpc).await;
+    let mut passed = 0;
+    while channel.try_should_rate_limit(&of("ann")).await.unwrap().unwrap().overall_code()
+        == Code::Ok
+    {
+        passed += 1;
+    }
+    assert_eq!(passed, 60);
+}

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 pub(super) const ANN: &[(&str, &str)] = &[("user", "ann")];
 
-fn leased(length: &str) -> Options {
+pub(super) fn leased(length: &str) -> Options {
     let share: Share = format!("leased {length}").parse().unwrap();
     Options::default().deadline(PATIENCE).share(share)
 }
@@ -34,7 +34,7 @@ pub(super) fn calls(server: &Server) -> u64 {
 }
 
 /// Asks until something is lent, and returns how many events passed.
-async fn until_lent(store: &RedisStore) -> u64 {
+pub(super) async fn until_lent(store: &RedisStore) -> u64 {
     let (begun, before) = (Instant::now(), store.redis().leased().lent);
     let mut passed = 0;
     while store.redis().leased().lent == before || store.held() == 0 {
@@ -131,11 +131,18 @@ async fn all_of_a_limit_passes_and_no_more() {
 async fn a_process_that_dies_loses_its_leases() {
     let Some(server) = Server::start(&[]) else { return };
     let new = || open(&server.url(), rules("sliding-log 3000/1h per user"), leased("200ms"));
-    let (dies, lives) = (new(), new());
-    let mut passed = until_lent(&dies).await;
+    // All tasks of the process end with it.
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let lives = new();
+    let dies = {
+        let _inside = runtime.enter();
+        new()
+    };
+    let asks = dies.clone();
+    let mut passed = runtime.spawn(async move { until_lent(&asks).await }).await.unwrap();
     let lost = dies.held();
     assert!(lost > 0);
-    drop(dies);
+    runtime.shutdown_background();
     // Nothing was given back before, and what is lost stays counted.
     until("it does not end", async || {
         let is_allowed = ask(&lives).await.is_allowed();
@@ -144,6 +151,33 @@ async fn a_process_that_dies_loses_its_leases() {
     })
     .await;
     assert!(passed >= 3000 - lost - 2 && passed <= 3000, "{passed} passed, {lost} were lost");
+}
+
+/// A process that ends in order gives back what is left, whatever the length of its leases.
+#[tokio::test]
+async fn a_process_that_ends_in_order_loses_nothing() {
+    let Some(server) = Server::start(&[]) else { return };
+    let text = |share: &str| {
+        format!("domain: web\nshare: leased {share}\nlimit: sliding-log 3000/1h per user\n")
+    };
+    for is_dropped in [false, true] {
+        let new = || {
+            let options = Options::default().deadline(PATIENCE);
+            open(&server.url(), rules(&text("100ms")), options)
+        };
+        let (ends, other) = (new(), new());
+        let redis = ends.redis().clone();
+        let passed = until_lent(&ends).await;
+        if is_dropped {
+            drop(ends);
+        } else {
+            redis.close().await;
+            assert_eq!(counted(&other).await, passed as f64);
+        }
+        until("it is not given back", async || counted(&other).await == passed as f64).await;
+        assert_eq!(redis.leased().lost, 0);
+        server.command(&["FLUSHALL"]);
+    }
 }
 
 /// An answer that is lost after Redis has counted: the events of that lease are lost, and nothing counts twice.

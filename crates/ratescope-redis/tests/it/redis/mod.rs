@@ -20,6 +20,7 @@ mod refusals;
 mod replaced;
 mod sentinels;
 mod server;
+mod shared;
 #[cfg(target_os = "linux")]
 mod sockets;
 mod synced;

@@ -3,27 +3,27 @@
 use super::leased::{ANN, ask, calls, counted, until};
 use super::proxy::{Proxy, Trick};
 use super::server::{PATIENCE, Server};
-use super::{check, open, rules};
+use super::{check, looked, open, rules};
 use core::pin::pin;
 use futures_util::future::{join_all, poll_immediate};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::rules::{Details, Part, Reloaded, Store};
 use ratescope::share::Share;
 use ratescope::{Event, Limiter, Retry, Span, Time};
-use ratescope_redis::{Options, RedisStore, TimeSource};
+use ratescope_redis::{Options, Redis, RedisStore, TimeSource};
 use std::time::{Duration, Instant};
 
-fn synced(interval: &str) -> Options {
+pub(super) fn synced(interval: &str) -> Options {
     let share: Share = format!("synced {interval}").parse().unwrap();
     Options::default().deadline(PATIENCE).share(share)
 }
 
-fn exact(server: &Server, limits: &str) -> RedisStore {
+pub(super) fn exact(server: &Server, limits: &str) -> RedisStore {
     open(&server.url(), rules(limits), Options::default().deadline(PATIENCE))
 }
 
 /// Decides about an event at once, and returns whether it passes.
-fn now(store: &RedisStore) -> bool {
+pub(super) fn now(store: &RedisStore) -> bool {
     let event = Event { time: Time::ZERO, cost: 1.0, fields: &ANN };
     let decided = store.decide_now(&[Part::count(&event)], Details::ALL);
     let decision = decided.expect("it waits").into_only().unwrap();
@@ -31,7 +31,7 @@ fn now(store: &RedisStore) -> bool {
     decision.is_allowed()
 }
 
-fn passed(store: &RedisStore, events: u32) -> u32 {
+pub(super) fn passed(store: &RedisStore, events: u32) -> u32 {
     (0..events).map(|_| u32::from(now(store))).sum()
 }
 
@@ -133,6 +133,8 @@ async fn what_it_hears_keeps_its_age() {
         let wait = decision.retry_after.and_then(Retry::wait).expect("it passes");
         let passes = decision.time.after(wait).since(begun);
         assert!(passes_after.contains(&passes), "{sent}: {passes}");
+        // Nothing of it is told after the flush.
+        store.redis().close().await;
         server.command(&["FLUSHALL"]);
     }
 }
@@ -363,54 +365,156 @@ async fn averages_add_up() {
     .await;
 }
 
+/// A process that ends in order tells Redis what it has counted, whatever its interval.
+#[tokio::test]
+async fn what_is_untold_is_told_at_the_end() {
+    let Some(server) = Server::start(&[]) else { return };
+    let limit = "sliding-log 100/1h per user";
+    let other = exact(&server, limit);
+    let store = open(&server.url(), rules(limit), synced("1m"));
+    assert_eq!(passed(&store, 40), 40);
+    store.redis().close().await;
+    assert_eq!(counted(&other).await, 40.0);
+    // So does a store that is dropped.
+    assert_eq!(passed(&store, 30), 30);
+    drop(store);
+    until("it is not told", async || counted(&other).await == 70.0).await;
+}
+
+/// The end waits for a call that is under way, and tells what was counted since.
+#[tokio::test]
+async fn at_the_end_a_call_under_way_is_awaited() {
+    let Some(server) = Server::start(&[]) else { return };
+    let proxy = Proxy::before(&server);
+    let limit = "sliding-log 100/1h per user";
+    let store = open(&proxy.url(), rules(limit), synced("1m"));
+    assert_eq!(counted(&store).await, 0.0);
+    assert_eq!(passed(&store, 40), 40);
+    proxy.play([Trick::Delay(Duration::from_millis(100))]);
+    let looks = store.clone();
+    let looks = tokio::spawn(async move { looked(&looks, ANN).await });
+    let other = exact(&server, limit);
+    until("Redis is not told", async || counted(&other).await == 40.0).await;
+    assert_eq!(passed(&store, 30), 30);
+    store.redis().close().await;
+    assert_eq!(looks.await.unwrap().fault, None);
+    assert_eq!(counted(&other).await, 70.0);
+    assert_eq!(store.redis().leased().waits, Duration::ZERO);
+}
+
+/// The end takes no longer than a call may.
+#[tokio::test]
+async fn a_silent_redis_does_not_hold_up_the_end() {
+    let Some(server) = Server::start(&[]) else { return };
+    let proxy = Proxy::before(&server);
+    let limit = "sliding-log 100/1h per user";
+    let store = open(&proxy.url(), rules(limit), synced("1m").deadline(Duration::from_millis(100)));
+    assert_eq!(counted(&store).await, 0.0);
+    assert_eq!(passed(&store, 40), 40);
+    proxy.silence();
+    let begun = Instant::now();
+    store.redis().close().await;
+    assert!(begun.elapsed() < PATIENCE / 2, "{:?}", begun.elapsed());
+    let told = store.redis().leased();
+    assert_eq!((told.told, told.told_lost), (0, 40));
+}
+
+/// How long the oldest event has waited is that of all stores on a connection.
+#[tokio::test]
+async fn the_oldest_event_of_all_domains_waits() {
+    let Some(server) = Server::start(&[]) else { return };
+    let redis = Redis::open(&server.url(), synced("1m")).unwrap();
+    let domain = |name: &str, interval: &str| {
+        let text = format!(
+            "domain: {name}\nshare: synced {interval}\nlimit: sliding-log 100/1h per user\n"
+        );
+        redis.store(rules(&text)).unwrap()
+    };
+    let (slow, quick) = (domain("slow", "1m"), domain("quick", "10ms"));
+    assert!(now(&slow));
+    for told in 1..=3 {
+        assert!(now(&quick));
+        until("it is not told", async || redis.leased().told == told).await;
+        assert!(redis.leased().waits > Duration::ZERO);
+    }
+    drop(quick);
+    assert!(redis.leased().waits > Duration::ZERO);
+    let _ = counted(&slow).await;
+    assert_eq!(redis.leased().waits, Duration::ZERO);
+}
+
+/// An event that passed between these times since the beginning.
+pub(super) type Passed = (Duration, Duration);
+
+/// Floods a store with events of ann, until it is enough.
+pub(super) async fn flood(
+    store: &RedisStore,
+    begun: Instant,
+    is_enough: impl Fn() -> bool,
+) -> Vec<Passed> {
+    let mut times = Vec::new();
+    while !is_enough() {
+        let before = begun.elapsed();
+        for _ in 0..8 {
+            if now(store) {
+                times.push((before, begun.elapsed()));
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    times
+}
+
+/// Fails unless the windows that begin from `since` on admit at most what is promised for three processes with these
+/// delays, and what they told without an answer.
+pub(super) fn assert_bounded(
+    limiter: &str,
+    stores: &[RedisStore],
+    interval: Duration,
+    all: &[Passed],
+    since: Duration,
+) {
+    let leased = || stores.iter().map(|store| store.redis().leased());
+    let slowest = leased().map(|one| one.slowest).max().unwrap();
+    let lost: u64 = leased().map(|one| one.told_lost).sum();
+    let limiter: AnyLimiter = limiter.parse().unwrap();
+    // The process looks once in a quarter of an interval.
+    let call = slowest.saturating_sub(interval * 3 / 4);
+    let mut begins: Vec<_> = all.iter().map(|one| one.0).filter(|at| *at >= since).collect();
+    begins.sort_unstable();
+    begins.dedup();
+    assert!(begins.len() > 20, "{} of {}", begins.len(), all.len());
+    for from in begins.iter().step_by(7) {
+        let mut ends: Vec<_> = all.iter().filter(|one| one.0 >= *from).map(|one| one.1).collect();
+        ends.sort_unstable();
+        for (end, n) in ends.iter().zip(1u32..) {
+            let known = limiter.max_admitted(Span::from(*end - *from + call), 1.0);
+            let unknown = limiter.max_admitted(Span::from(slowest + call), 1.0);
+            let most = known + 2.0 * unknown + lost as f64;
+            assert!(f64::from(n) <= most, "{n} in {:?}, at most {most}", *end - *from);
+        }
+    }
+}
+
 /// Three processes behind proxies that hold answers back, flooded: no window admits more than is promised for the
 /// delays that there were, and Redis has counted all of it.
 async fn history(lasts: Duration) {
     let Some(server) = Server::start(&[]) else { return };
     for delay in [Duration::from_micros(200), Duration::from_millis(5), Duration::from_millis(80)] {
         let text = "gcra 2000/1s burst 1000";
-        let new = || {
-            let proxy = Proxy::before(&server);
-            proxy.play((0..100_000).map(|_| Trick::Delay(delay)));
-            let store = open(&proxy.url(), rules(&format!("{text} per user")), synced("200ms"));
-            (proxy, store)
-        };
-        let stores = [new(), new(), new()];
+        let proxies = [(); 3].map(|()| Proxy::before(&server));
+        let stores: Vec<_> = proxies
+            .iter()
+            .map(|proxy| {
+                proxy.play((0..100_000).map(|_| Trick::Delay(delay)));
+                open(&proxy.url(), rules(&format!("{text} per user")), synced("200ms"))
+            })
+            .collect();
         let begun = Instant::now();
-        let run = async |store: &RedisStore| {
-            let mut times = Vec::new();
-            while begun.elapsed() < lasts {
-                let before = begun.elapsed();
-                for _ in 0..8 {
-                    if now(store) {
-                        // It passed between these times.
-                        times.push((before, begun.elapsed()));
-                    }
-                }
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-            times
-        };
-        let each = join_all(stores.iter().map(|(_, store)| run(store))).await;
-        let all = each.concat();
-        let slowest = stores.iter().map(|(_, store)| store.redis().leased().slowest).max().unwrap();
-        let limiter: AnyLimiter = text.parse().unwrap();
-        let call = slowest.saturating_sub(Duration::from_millis(150));
-        let mut begins: Vec<_> = all.iter().map(|(begin, _)| *begin).collect();
-        begins.sort_unstable();
-        begins.dedup();
-        for from in begins.iter().step_by(7) {
-            let mut ends: Vec<_> =
-                all.iter().filter(|one| one.0 >= *from).map(|one| one.1).collect();
-            ends.sort_unstable();
-            for (end, n) in ends.iter().zip(1u32..) {
-                let known = limiter.max_admitted(Span::from(*end - *from + call), 1.0);
-                let unknown = limiter.max_admitted(Span::from(slowest + call), 1.0);
-                let most = known + 2.0 * unknown;
-                assert!(f64::from(n) <= most, "{n} in {:?}, at most {most}", *end - *from);
-            }
-        }
-        for (_, store) in &stores {
+        let each = stores.iter().map(|store| flood(store, begun, || begun.elapsed() >= lasts));
+        let all = join_all(each).await.concat();
+        assert_bounded(text, &stores, Duration::from_millis(200), &all, Duration::ZERO);
+        for store in &stores {
             until("it is not told", async || store.redis().leased().waits == Duration::ZERO).await;
             assert_eq!(store.redis().leased().told_lost, 0);
         }
