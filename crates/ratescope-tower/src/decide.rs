@@ -44,7 +44,7 @@ struct Asked<'a> {
     own: Option<Arc<Prepared>>,
     /// The slot, if the request may have to wait. `None` while the queue is full, or while the client has its share of the
     /// slots.
-    slot: Option<QueueSlot>,
+    slot: Option<Box<QueueSlot>>,
 }
 
 impl Asked<'_> {
@@ -125,23 +125,26 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         if self.settings().skip.as_ref().is_some_and(|skip| skip(*head)) {
             return Some(Ok(Ticket::default()));
         }
-        let made = &mut None;
-        let known = self.front.preparations.latest();
-        let latest = match &**known {
+        let made;
+        let latest = self.front.preparations.latest();
+        let latest = match latest.value() {
             // A reload that came after `latest` was made may demand a key, or have other limits.
-            [Some((_, latest)), _] if !self.settings().needs_latest() => latest,
-            _ => &*made.insert(self.prepared(&self.store.rules())),
+            Some(latest) if !self.settings().needs_latest() => latest,
+            _ => {
+                made = self.prepared(&self.store.rules());
+                &made
+            }
         };
         let mut fields = RequestFields::new(&self.settings().sources, head, latest.by_ip);
         let fields = fields.read();
-        let asked = match self.ask(head, fields, latest) {
-            Ok(asked) => asked,
-            Err(refusal) => return Some(Err(refusal)),
-        };
+        if let Some(why) = latest.unidentified(fields) {
+            return Some(Err(self.refuse_unidentified(head, latest, why)));
+        }
+        let mut asked = self.ask(head, fields, latest);
         let details = self.details(&asked);
-        // Looked at where it is: a decision is large.
-        let decisions = self.store.decide_now(&[asked.part()], details)?;
-        Some(self.judge(asked, decisions.first()?))
+        // A decision is large: it is looked at where the store has put it.
+        let decisions = self.store.decide_now(&[asked.part()], details);
+        Some(self.judge(&mut asked, decisions.as_ref()?.first()?))
     }
 
     /// Decides about a request.
@@ -152,38 +155,31 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         let latest = &self.prepared(&self.store.rules());
         let mut fields = RequestFields::new(&self.settings().sources, head, latest.by_ip);
         let fields = fields.read();
-        let asked = match self.ask(head, fields, latest) {
-            Ok(asked) => asked,
-            Err(refusal) => return Err(refusal),
-        };
+        if let Some(why) = latest.unidentified(fields) {
+            return Err(self.refuse_unidentified(head, latest, why));
+        }
+        let mut asked = self.ask(head, fields, latest);
         let decisions = self.store.decide(&[asked.part()], self.details(&asked)).await;
         self.front.meters().took(asked.event.time.until(self.clock.now()));
         let none = || Decision::new(self.store.rules(), asked.event.time);
         let decision = decisions.into_only().unwrap_or_else(none);
-        self.judge(asked, &decision)
+        self.judge(&mut asked, &decision)
     }
 
-    /// Makes a request ready for the store: its event, the numbers of its own, and its slot. Otherwise returns the
-    /// refusal, as it lacks a field.
-    #[inline]
-    fn ask<'a, B>(
+    /// Makes a request ready for the store: its event, the numbers of its own, and its slot.
+    #[inline(always)]
+    fn ask<'a>(
         &self,
         head: &'a Head<'a>,
         fields: &'a RequestFields<'_>,
         usual: &'a Arc<Prepared>,
-    ) -> Result<Asked<'a>, Box<Response<B>>>
-    where
-        A: Answer<B>,
-    {
-        if let Some(why) = usual.unidentified(fields) {
-            return Err(self.refuse_unidentified(head, usual, why));
-        }
+    ) -> Asked<'a> {
         let event = Event { time: self.clock.now(), cost: self.cost(head), fields };
-        let own = self.own(head, usual);
-        let mut asked = Asked { head, event, usual, own, slot: None };
-        let keys = asked.prepared().delaying(&event, &self.queue);
-        asked.slot = keys.and_then(|keys| self.queue.reserve(keys));
-        Ok(asked)
+        let mut asked = Asked { head, event, usual, own: self.own(head, usual), slot: None };
+        if let Some(keys) = asked.prepared().delaying(&asked.event, &self.queue) {
+            asked.slot = self.queue.reserve(keys);
+        }
+        asked
     }
 
     fn prepared(&self, rules: &Arc<Rules>) -> Arc<Prepared> {
@@ -196,13 +192,14 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
     }
 
     /// Decides about a request by the answer of the store, and counts and logs the decision.
-    #[inline]
-    fn judge<B>(&self, mut asked: Asked<'_>, decision: &Decision) -> Decided<B>
+    #[inline(always)]
+    fn judge<B>(&self, asked: &mut Asked<'_>, decision: &Decision) -> Decided<B>
     where
         A: Answer<B>,
     {
         let meters = self.front.meters();
         let slot = asked.slot.take();
+        let asked = &*asked;
         let made;
         let prepared = if asked.prepared().is_for(decision.rules()) {
             asked.prepared()
@@ -219,30 +216,26 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         };
         self.front.count(prepared, &asked.event, decision, asked.event.time);
         meters.count_keys(asked.event.time, || self.store.memory());
-        let queued = match (decision.wait(), slot) {
-            (Some(Span::ZERO), _) => None,
-            (Some(wait), Some(slot)) => Some((wait, slot)),
-            _ => return Err(self.refuse(asked.head, &asked.event, prepared, decision)),
-        };
-        self.front.log_shadow(&asked.event, decision, || self.clock.now());
-        let queued = match queued {
-            None => {
+        let slot = match (decision.wait(), slot) {
+            (Some(Span::ZERO), _) => {
                 meters.count(RequestOutcome::Allowed);
                 None
             }
-            Some((wait, mut slot)) => {
-                slot.wait(meters.waiting());
+            (Some(wait), Some(mut slot)) => {
+                slot.wait(wait, meters.waiting());
                 meters.count(RequestOutcome::Delayed);
-                Some(Box::new((wait, slot)))
+                Some(slot)
             }
+            _ => return Err(self.refuse(asked.head, &asked.event, prepared, decision)),
         };
+        self.front.log_shadow(&asked.event, decision, || self.clock.now());
         let LayerSettings { headers, .. } = self.settings();
         let has_headers = headers.always && headers.want_quotas();
         let values = || headers.values(prepared, decision, None, false);
         let counted = || Arc::new(CountedEvent::new(&prepared.fields, &asked.event, decision));
         Ok(Ticket {
             headers: if has_headers { values() } else { None },
-            queued,
+            slot,
             counted: self.settings().needs_ticket().then(counted),
         })
     }

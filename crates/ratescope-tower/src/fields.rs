@@ -394,8 +394,8 @@ pub(super) struct RequestFields<'a> {
     ip: Made,
     by_ip: bool,
     later_ip: OnceLock<Box<Made>>,
-    /// The normal forms of the method, the path and the host, where they differ from what came.
-    made: [OnceLock<Box<str>>; 3],
+    /// The normal forms of the method, the path and the host, where one differs from what came.
+    made: OnceLock<Box<[OnceLock<Box<str>>; 3]>>,
     found: SmallVec<[OnceLock<Found<'a>>; 2]>,
 }
 
@@ -409,7 +409,7 @@ impl<'a> RequestFields<'a> {
             ip: Made::EMPTY,
             by_ip,
             later_ip: OnceLock::new(),
-            made: [const { OnceLock::new() }; 3],
+            made: OnceLock::new(),
             found: SmallVec::new(),
         }
     }
@@ -465,7 +465,7 @@ impl<'a> RequestFields<'a> {
     fn kept(&self, place: usize, text: Cow<'a, str>) -> Text<'_> {
         Text::Is(match text {
             Cow::Borrowed(text) => text,
-            Cow::Owned(text) => match self.made.get(place) {
+            Cow::Owned(text) => match self.made.get_or_init(Box::default).get(place) {
                 Some(made) => made.get_or_init(|| text.into_boxed_str()),
                 None => "",
             },

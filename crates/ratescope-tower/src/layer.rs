@@ -1,6 +1,7 @@
 //! The layer and its settings.
 
 use super::bodies::{Charged, Uncharged};
+use super::cycles::CycleClock;
 use super::decide::Shared;
 use super::fields::{FieldSource, Head, KnownValues, MissingSources, Sources};
 use super::headers::Headers;
@@ -15,7 +16,7 @@ use core::marker::PhantomData;
 use core::net::IpAddr;
 use http::header::HeaderName;
 use http::{Extensions, HeaderMap, Response, StatusCode};
-use ratescope::clock::{Clock, SystemClock};
+use ratescope::clock::Clock;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::rules::Store;
 use ratescope::text::ParseError;
@@ -52,7 +53,7 @@ pub const LOGGED: u64 = 10;
 ///
 /// `W` says whether it [charges](super::Charged) for the bodies of responses.
 #[must_use = "it limits nothing until it is laid around a service"]
-pub struct RateLimitLayer<S, A = Problem, C = SystemClock, W = Uncharged> {
+pub struct RateLimitLayer<S, A = Problem, C = CycleClock, W = Uncharged> {
     pub(super) shared: Arc<Shared<S, A, C>>,
     bodies: PhantomData<W>,
 }
@@ -156,7 +157,7 @@ impl<S: Store> RateLimitLayer<S> {
         RateLimitLayer::of(
             Arc::new(store),
             Arc::new(Problem),
-            Arc::new(SystemClock),
+            Arc::new(CycleClock::default()),
             LayerSettings::default(),
         )
     }
@@ -603,7 +604,7 @@ impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
         RateLimitLayer::of(Arc::clone(store), Arc::new(answer), Arc::clone(clock), settings)
     }
 
-    /// Sets the clock; the default is the [`SystemClock`].
+    /// Sets the clock; the default is the [`CycleClock`].
     pub fn clock<D: Clock>(self, clock: D) -> RateLimitLayer<S, A, D, W> {
         let Shared { store, answer, .. } = &*self.shared;
         let settings = self.shared.settings().clone();

@@ -10,7 +10,7 @@
 //! waits in `queue.rs`, or is refused by `refusal.rs`. What depends on the rules alone is in `prepared.rs`, made once
 //! at each reload; `own.rs` finds the numbers of a request's own. A request that passes has a `ticket.rs` until its response
 //! is complete, also in frameworks that take no layers: [`RateLimitLayer::check`]. `settle.rs` settles costs that are known
-//! only afterwards: of `bodies.rs` and of `reservation.rs`. `meters.rs` and `report.rs` count and log.
+//! only afterwards: of `bodies.rs` and of `reservation.rs`. `meters.rs` and `report.rs` count and log. `cycles.rs` is the clock.
 //!
 //! **What it promises.** A request is counted once, and no request makes the layer panic. The queue, the log and the
 //! labels of the counters are bounded, whoever sends. When the store fails, each rule says what happens to the request.
@@ -26,6 +26,7 @@ pub mod actix;
 #[cfg(feature = "axum")]
 mod axum;
 mod bodies;
+mod cycles;
 mod decide;
 mod draft;
 pub mod fields;
@@ -50,6 +51,7 @@ mod unidentified;
 pub mod watch;
 
 pub use bodies::{Bodies, Charged, Counted, Uncharged};
+pub use cycles::CycleClock;
 pub use fields::{Head, MissingSources};
 pub use grpc::GrpcStatus;
 pub use headers::Headers;

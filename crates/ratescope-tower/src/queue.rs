@@ -6,6 +6,7 @@
 use core::hash::BuildHasher;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use metrics::Gauge;
+use ratescope::time::Span;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::hash::RandomState;
@@ -54,7 +55,7 @@ impl Queue {
     }
 
     /// Takes a slot for a request with these keys, if there is one and none of the keys has its share.
-    pub(super) fn reserve(self: &Arc<Self>, keys: KeyHashes) -> Option<QueueSlot> {
+    pub(super) fn reserve(self: &Arc<Self>, keys: KeyHashes) -> Option<Box<QueueSlot>> {
         let mut taken = self.taken();
         let has_its_share =
             |key| taken.by_key.get(key).is_some_and(|&slots| slots >= self.of_one_key);
@@ -66,7 +67,8 @@ impl Queue {
             *taken.by_key.entry(*key).or_default() += 1;
         }
         drop(taken);
-        Some(QueueSlot { queue: Arc::clone(self), keys, gauge: None })
+        let queue = Arc::clone(self);
+        Some(Box::new(QueueSlot { queue, keys, wait: Span::ZERO, gauge: None }))
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -78,13 +80,16 @@ impl Queue {
 pub(super) struct QueueSlot {
     queue: Arc<Queue>,
     keys: KeyHashes,
+    /// How long the request waits.
+    pub(super) wait: Span,
     /// The gauge of waiting requests, if this one waits.
     gauge: Option<Gauge>,
 }
 
 impl QueueSlot {
     /// Counts the request as waiting from now on.
-    pub(super) fn wait(&mut self, gauge: &Gauge) {
+    pub(super) fn wait(&mut self, wait: Span, gauge: &Gauge) {
+        self.wait = wait;
         self.queue.waiting.fetch_add(1, Ordering::Relaxed);
         gauge.increment(1.0);
         self.gauge = Some(gauge.clone());

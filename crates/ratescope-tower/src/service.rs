@@ -20,6 +20,7 @@
 //! wait for the inner service.
 
 use super::bodies::{Bodies, Uncharged};
+use super::cycles::CycleClock;
 use super::decide::{Decided, Shared};
 use super::fields::Head;
 use super::headers::Values;
@@ -33,14 +34,14 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use http::{Request, Response};
 use pin_project_lite::pin_project;
-use ratescope::clock::{Clock, SystemClock};
+use ratescope::clock::Clock;
 use ratescope::rules::Store;
 use std::sync::Arc;
 use tower_service::Service;
 
 /// A service whose requests are limited. `W` says whether the bodies of its responses are
 /// [charged](super::Charged) for.
-pub struct RateLimit<I, S, A = Problem, C = SystemClock, W = Uncharged> {
+pub struct RateLimit<I, S, A = Problem, C = CycleClock, W = Uncharged> {
     inner: I,
     shared: Arc<Shared<S, A, C>>,
     bodies: PhantomData<W>,
@@ -97,7 +98,7 @@ where
             shared.insert_extensions(&mut request, ticket);
         }
         let state = match decided {
-            Some(Ok(ticket)) if ticket.queued.is_none() => {
+            Some(Ok(ticket)) if ticket.slot.is_none() => {
                 let inner = self.inner.call(request);
                 match shared.charged(&ticket) {
                     None => State::Called { inner, headers: ticket.headers },

@@ -12,7 +12,6 @@ use core::fmt;
 use http::{Request, Response};
 use ratescope::clock::Clock;
 use ratescope::rules::Store;
-use ratescope::time::Span;
 use std::sync::Arc;
 
 /// A request that passed: what [`RateLimitLayer::finish`] needs to complete its response.
@@ -21,8 +20,8 @@ use std::sync::Arc;
 pub struct Ticket {
     /// The headers of its response.
     pub(super) headers: Option<Box<Values>>,
-    /// How long it waits, and its slot in the queue until then.
-    pub(super) queued: Option<Box<(Span, QueueSlot)>>,
+    /// Its slot in the queue, if it waits.
+    pub(super) slot: Option<Box<QueueSlot>>,
     /// What was counted, where anything is settled later or handlers want the decision.
     pub(super) counted: Option<Arc<CountedEvent>>,
 }
@@ -106,10 +105,8 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
                 ticket
             }
         };
-        if let Some(queued) = ticket.queued.take() {
-            let (wait, slot) = *queued;
-            self.clock.sleep(wait).await;
-            drop(slot);
+        if let Some(slot) = ticket.slot.take() {
+            self.clock.sleep(slot.wait).await;
         }
         Ok(ticket)
     }
