@@ -58,6 +58,10 @@ pub(super) fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
         "ratescope_synced_waiting_seconds",
         "how long the oldest event has waited of which the store was not told"
     );
+    metrics::describe_gauge!(
+        "ratescope_synced_slowest_seconds",
+        "the longest time from an event until the store had counted it and answered, since the process began"
+    );
     metrics::describe_gauge!("ratescope_green", "1 while the health is green, and else 0");
     metrics::describe_gauge!("ratescope_load_percent", "The load on which elastic rules depend");
     metrics::describe_gauge!("ratescope_build_info", "1, labelled with the version");
@@ -111,6 +115,7 @@ pub(super) async fn keep_up(admin: &Admin, reporter: &HealthReporter, load: Opti
             metrics::counter!("ratescope_synced_calls_total").absolute(leased.told);
             metrics::counter!("ratescope_synced_lost_total").absolute(leased.told_lost);
             metrics::gauge!("ratescope_synced_waiting_seconds").set(leased.waits.as_secs_f64());
+            metrics::gauge!("ratescope_synced_slowest_seconds").set(leased.slowest.as_secs_f64());
             let lost = leased.told_lost - was_lost;
             was_lost = leased.told_lost;
             if lost > 0 {

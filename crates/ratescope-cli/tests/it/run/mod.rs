@@ -11,6 +11,7 @@ mod live_admin;
 mod load;
 mod log;
 mod monitoring;
+mod processes;
 mod program;
 mod real;
 #[path = "../../../../ratescope-service/tests/it/requests.rs"]

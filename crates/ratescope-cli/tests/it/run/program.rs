@@ -118,9 +118,17 @@ impl Channel {
         stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
         at: SocketAddr,
     ) -> Self {
-        let (send, connection) = h2::client::handshake(stream).await.unwrap();
+        Channel::try_over(stream, at).await.unwrap()
+    }
+
+    /// The same, to a server that may have ended.
+    pub(crate) async fn try_over(
+        stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+        at: SocketAddr,
+    ) -> Result<Self, h2::Error> {
+        let (send, connection) = h2::client::handshake(stream).await?;
         tokio::spawn(connection);
-        Channel(send, at, http::HeaderMap::new())
+        Ok(Channel(send, at, http::HeaderMap::new()))
     }
 
     /// Sends this metadata with each call.

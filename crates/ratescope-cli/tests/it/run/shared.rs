@@ -249,44 +249,6 @@ async fn each_limit_that_requests_bring_along_counts_alone() {
     }
 }
 
-/// Three processes that take events in advance, one of which is killed halfway: no more than the limit passes, and all of
-/// it but for what was taken.
-#[tokio::test]
-async fn processes_with_leases_share_one_limit() {
-    const LIMIT: u32 = 6000;
-    let Some(server) = Server::start(&[]) else { return };
-    let folder = Folder::new("leased");
-    let rule = format!("{{key: user, limit: sliding-log {LIMIT}/1h}}");
-    let text = format!("domain: web\nshare: leased 20ms\ndescriptors:\n- {rule}\n");
-    let rules = folder.write("rules.yaml", text);
-    let start = || Program::start(&rules, &["--store", &server.url(), "--deadline", "10s"]);
-    let (mut killed, lives) = (start(), [start(), start()]);
-    let (tell, mut told) = mpsc::channel(1);
-    for at in [killed.grpc, lives[0].grpc, lives[1].grpc].repeat(4) {
-        tokio::spawn(send(at, "ann".to_owned(), tell.clone()));
-    }
-    drop(tell);
-    let (mut allowed, mut unknown) = (0, 0);
-    while let Some((_, is_allowed)) = told.recv().await {
-        *(if is_allowed { &mut allowed } else { &mut unknown }) += 1;
-        if allowed == LIMIT / 2 {
-            // With SIGKILL.
-            killed.running.0.kill().unwrap();
-        }
-    }
-    // A tenth is lent at most; of that of the killed process, nothing comes back.
-    assert!(allowed <= LIMIT, "{allowed} passed");
-    assert!(allowed + unknown + LIMIT / 10 >= LIMIT, "{allowed} passed, {unknown} are unknown");
-    let metrics = || get(lives[0].admin, "/metrics", "").1;
-    let here = |text: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix("ratescope_leased_here_total "));
-        line.is_some_and(|count| count != "0")
-    };
-    while !here(&metrics()) {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
 /// A process that is asked to end tells what it counted, long before it would have.
 #[cfg(unix)]
 #[tokio::test]

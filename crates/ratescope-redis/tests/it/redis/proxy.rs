@@ -5,7 +5,7 @@
 
 use super::server::Server;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -27,6 +27,8 @@ struct State {
     connections: AtomicU32,
     /// Connections with lower numbers forward nothing.
     silent: AtomicU32,
+    /// How long each answer takes besides, in microseconds.
+    delay: AtomicU64,
     tricks: Mutex<VecDeque<Trick>>,
 }
 
@@ -85,6 +87,21 @@ impl Proxy {
         self.state.silent.store(self.connections(), Ordering::SeqCst);
     }
 
+    /// From now on, no connection forwards anything, until [`heal`](Self::heal).
+    pub(crate) fn part(&self) {
+        self.state.silent.store(u32::MAX, Ordering::SeqCst);
+    }
+
+    /// New connections are served again. Those that were parted stay silent.
+    pub(crate) fn heal(&self) {
+        self.silence();
+    }
+
+    /// From now on, each answer takes so much longer.
+    pub(crate) fn delay(&self, by: Duration) {
+        self.state.delay.store(u64::try_from(by.as_micros()).unwrap(), Ordering::SeqCst);
+    }
+
     /// How many connections were made so far.
     pub(crate) fn connections(&self) -> u32 {
         self.state.connections.load(Ordering::SeqCst)
@@ -111,7 +128,9 @@ async fn accept(listener: &TcpListener, state: &Arc<State>) {
             tokio::select! {
                 _ = forward(from_client, to_server, is_silent, || Trick::Forward) => {}
                 _ = forward(from_server, to_client, is_silent, || {
-                    state.tricks.lock().unwrap().pop_front().unwrap_or(Trick::Forward)
+                    let delay = Duration::from_micros(state.delay.load(Ordering::SeqCst));
+                    let usual = if delay.is_zero() { Trick::Forward } else { Trick::Delay(delay) };
+                    state.tricks.lock().unwrap().pop_front().unwrap_or(usual)
                 }) => {}
             }
         });
