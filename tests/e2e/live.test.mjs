@@ -281,6 +281,16 @@ pageTest('a log is replayed: rules and keys as the command decides them', { allo
   });
 });
 
+// The store need not be there: the rules are known before any event.
+pageTest('beside a limit stands how processes share it', { allow }, async ({ page }) => {
+  await withService(async (service) => {
+    await live(page, service);
+    await until(page, () => document.querySelectorAll('#t-rules tr').length === 2);
+    const limits = await page.$$eval('#t-rules tr', (rows) => rows.map((row) => [...row.cells].at(-1).textContent));
+    assert.deepEqual(limits, ['gcra 5/1h burst 5 per user, leased 100ms', 'gcra 2/1h burst 2 per ip, a shadow']);
+  }, RULES, () => ['--store', 'redis://127.0.0.1:1', '--share', 'leased']);
+});
+
 // Waits until so many more messages have come.
 async function heard(page, count) {
   for (let i = 0; i < count; i++) {

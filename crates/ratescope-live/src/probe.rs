@@ -3,11 +3,13 @@
 use super::memory::{Happened, LONGEST_KEY, MOST_RULES, ProbeMemory};
 use super::past::{is_counted, second};
 use super::viewer::{Viewer, Wanted};
+use core::fmt::Write;
 use core::hash::{BuildHasher, Hash, Hasher};
 use ratescope::event::Event;
 use ratescope::internal::{Placed, shown};
 use ratescope::policy::{Limit, Per};
 use ratescope::rules::{Decision, Rules};
+use ratescope::share::Share;
 use ratescope::store::Secret;
 use ratescope::text::BadNumber;
 use ratescope::time::Time;
@@ -183,7 +185,12 @@ impl Probe {
         };
         let rules = rules.rules().iter().map(|rule| {
             let limits: Vec<_> = rule.limits().iter().map(ToString::to_string).collect();
-            let series = tap(rule.name(), limits.join(" & "), rule.is_shadow())?;
+            let mut limits = limits.join(" & ");
+            if let Some(share) = rule.share().filter(|share| *share != Share::Exact) {
+                // Writing to a String does not fail.
+                let _ = write!(limits, ", {share}");
+            }
+            let series = tap(rule.name(), limits, rule.is_shadow())?;
             Some(Tap::new(series, rule.limits(), self.secret))
         });
         let rules = rules.collect();

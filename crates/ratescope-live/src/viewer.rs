@@ -2,8 +2,8 @@
 //!
 //! Source: WHATWG, "HTML Living Standard", section 9.2. The messages, each with data in JSON:
 //!
-//! * `rules`: the id of the probe; then for each rule, in the order of the sums, its name, its limits and whether it is
-//!   a shadow.
+//! * `rules`: the id of the probe; then for each rule, in the order of the sums, its name, its limits with how they
+//!   are shared, and whether it is a shadow.
 //! * `speed`: in a replay, its speed as a multiple of the original; 0 after the last event.
 //! * `past`: as `all`, 1 if the viewer must drop its earlier rows, as after the clock was set back, else 0; the first
 //!   and the current second, since 1970; and for each ring of the [past](super::past) the second from which on it is

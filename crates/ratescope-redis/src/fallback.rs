@@ -7,6 +7,7 @@ use super::plan::Question;
 use super::reply::Reply;
 use super::{Few, Redis};
 use core::sync::atomic::{AtomicI64, Ordering};
+use core::time::Duration;
 use ratescope::event::Event;
 use ratescope::rules::{
     Decision, Decisions, Details, Fault, Intent, MemoryStore, Part, Reloaded, Rules,
@@ -29,15 +30,17 @@ pub(super) struct Fallback {
 pub(super) struct Clock {
     source: TimeSource,
     begun: Instant,
-    /// The time of Redis at `begun`, in microseconds; before the first answer, the time of this host.
+    /// The time of this host at `begun`, in microseconds.
+    host: i64,
+    /// The time of Redis at `begun`; before the first answer, that of the host.
     at_begin: AtomicI64,
 }
 
 impl Clock {
     pub(super) fn new(source: TimeSource) -> Self {
         let host = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let at_begin = AtomicI64::new(i64::try_from(host.as_micros()).unwrap_or(i64::MAX));
-        Clock { source, begun: Instant::now(), at_begin }
+        let host = i64::try_from(host.as_micros()).unwrap_or(i64::MAX);
+        Clock { source, begun: Instant::now(), host, at_begin: AtomicI64::new(host) }
     }
 
     pub(super) fn source(&self) -> TimeSource {
@@ -62,18 +65,35 @@ impl Clock {
         Time::from_micros(now)
     }
 
-    /// Sets the clock by the time at which Redis has decided. If that is the time of an event, the two may differ by the
-    /// skew.
-    pub(super) fn set(&self, decided: Time) {
-        if self.time(decided) != decided || self.source == TimeSource::Redis {
-            let at_begin = decided.as_micros().saturating_sub(self.since_begin());
-            self.at_begin.store(at_begin, Ordering::Relaxed);
+    /// Sets the clock by the time in the answer to a call that was sent at `sent`. If that is the time of an event, the two
+    /// may differ by the skew.
+    ///
+    /// Redis had this time at some moment since `sent`. So now it has at least this time, and at most as much more as the
+    /// call took. What is known already stays within these two: a slow answer sets the clock not back, and it is never
+    /// ahead of that of Redis, unless that is set back.
+    pub(super) fn set(&self, reply: &Reply, sent: Instant) {
+        let has_states = reply.states.as_ref().is_some_and(|states| !states.is_empty());
+        let is_of_event = self.time(reply.time) == reply.time && self.source != TimeSource::Redis;
+        if !has_states || is_of_event {
+            return;
         }
+        let before = |now: i64| reply.time.as_micros().saturating_sub(now);
+        let least = before(self.since_begin());
+        let most = before(micros(sent.saturating_duration_since(self.begun)));
+        let at_begin = match self.at_begin.load(Ordering::Relaxed) {
+            host if host == self.host => least,
+            known => known.max(least).min(most),
+        };
+        self.at_begin.store(at_begin, Ordering::Relaxed);
     }
 
     fn since_begin(&self) -> i64 {
-        i64::try_from(self.begun.elapsed().as_micros()).unwrap_or(i64::MAX)
+        micros(self.begun.elapsed())
     }
+}
+
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
 
 impl Fallback {
@@ -108,7 +128,6 @@ impl Fallback {
     /// Takes over the states of a reply, if it has any, so that this process can go on from there.
     pub(super) fn adopt(&self, event: &Event<'_>, question: &Question, reply: Reply) {
         let Some(states) = reply.states.filter(|states| !states.is_empty()) else { return };
-        self.clock.set(reply.time);
         let event = &Event { time: reply.time, ..*event };
         let Question { plan, asks, .. } = question;
         self.store.adopt(&plan.rules, event, asks, &reply.outcomes, states);

@@ -83,6 +83,7 @@ use ratescope::time::Time;
 use reply::Reply;
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 use tokio::task::JoinSet;
 
 /// A list that usually has up to four items, and then needs no allocation.
@@ -216,7 +217,7 @@ impl Redis {
     /// # Errors
     /// If a rule can't be computed there.
     pub fn store(&self, rules: impl Into<Rules>) -> Result<RedisStore, RulesError> {
-        let rules = rules.into();
+        let rules = rules.into().with_share(self.options.share);
         rules.exact_in_f64()?;
         let local = MemoryStore::new(rules, self.options.capacity);
         Ok(RedisStore::new(self.clone(), local))
@@ -326,9 +327,10 @@ impl Inner {
         if let Some(here) = self.here(&asking, pause) {
             return decided_here(&asking.questions, &here, details);
         }
-        let leases = Arc::clone(&self.leases);
+        let (leases, sent) = (Arc::clone(&self.leases), Instant::now());
         match DetachOnDrop::new(leases.ask(asking)).await {
             Ok(((questions, replies), counted)) => {
+                replies.iter().for_each(|reply| self.redis.clock.set(reply, sent));
                 for (part, (question, reply)) in parts.iter().zip(questions.iter().zip(&replies)) {
                     self.fallback.adopt(part.event, question, reply.clone());
                 }
@@ -400,8 +402,10 @@ impl Inner {
     }
 
     async fn decide_in_one_call(&self, parts: &[Part<'_>], details: Details) -> Decisions {
+        let sent = Instant::now();
         match self.ask(parts, details).await {
             Ok((questions, replies)) => {
+                replies.iter().for_each(|reply| self.redis.clock.set(reply, sent));
                 let each = || questions.iter().zip(&replies);
                 let decisions =
                     each().map(|(question, reply)| decided(question, reply, details)).collect();
@@ -560,6 +564,7 @@ impl Store for RedisStore {
     /// of its limits stay the same.
     fn replace(&self, rules: Rules, now: Time) -> Reloaded {
         let Inner { redis, plan, replacing, fallback, leases } = &*self.0;
+        let rules = rules.with_share(redis.options.share);
         if let Err(error) = rules.exact_in_f64() {
             return Reloaded::Rejected(error);
         }

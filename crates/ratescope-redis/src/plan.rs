@@ -168,7 +168,7 @@ impl Plan {
         let groups = each.map(|(r, rule)| groups(&rules, r, rule)).collect();
         let share = |rule: &Rule| match options.clock {
             TimeSource::Event { .. } => Share::Exact,
-            _ => rule.shared_by(options.share),
+            _ => rule.share().unwrap_or_default(),
         };
         let shares: Vec<Share> = rules.rules().iter().map(share).collect();
         let lengths = shares.iter().filter_map(|share| share.lease().or(share.sync()));

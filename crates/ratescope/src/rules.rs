@@ -361,6 +361,13 @@ impl Rules {
         if mistakes.is_empty() { Ok(()) } else { Err(RulesError::new(&self.file, mistakes)) }
     }
 
+    /// Has limits [shared](Rule::share) in this way whose rules don't say it, if they can be.
+    #[must_use]
+    pub fn with_share(mut self, share: Share) -> Self {
+        self.rules.iter_mut().for_each(|rule| rule.settings.share_by_default(share));
+        self
+    }
+
     /// An error about the whole file.
     pub fn wrong(&self, problem: String) -> RulesError {
         RulesError::new(&self.file, vec![Mistake::new(At { line: 1, column: 1 }, "", problem)])
@@ -496,15 +503,6 @@ impl Rule {
     /// How its limits on Redis are shared, if it says so.
     pub fn share(&self) -> Option<Share> {
         self.settings.share
-    }
-
-    /// How its limits are shared in a store with this default. It is exact if it doesn't say it, and can't be shared so.
-    pub fn shared_by(&self, default: Share) -> Share {
-        let default = || match self.settings.share_problem(default) {
-            None => default,
-            Some(_) => Share::Exact,
-        };
-        self.share().unwrap_or_else(default)
     }
 
     /// The names of the rules that do not apply when this one does.

@@ -70,8 +70,7 @@
 //! process obeys the limiter by itself, so for a bucket that is at most B(w) + (N - 1) B(s + d) in any window, however long:
 //! it pays back what passed beyond the limit. What a lost call told is not paid back: so much more may pass. (A process knows
 //! the time of Redis from the answers, and so up to d too late. When it learns better, its bucket has drained for so long:
-//! each of these windows is longer by d. A late answer may also set its clock back, into the window of the clock before: then
-//! the next window admits besides what the process had already admitted in it, within d.) A window may admit all of its limit within s + d. So if all processes are flooded
+//! each of these windows is longer by d.) A window may admit all of its limit within s + d. So if all processes are flooded
 //! at the same time, N times the limit may pass once in a period, as if each was alone. The same holds while Redis is away.
 //!
 //! **What is refused.** An event counts from when Redis hears of it. So it counts longer, by at most s + d: a process that is
@@ -79,7 +78,8 @@
 //! [half](Share::problem) of the time that the limiter remembers. The answer about a log or a sliding window has what must
 //! leave before the next event passes, and the rest in at most eight parts, each as old as its latest event. So Retry-After
 //! is exact for that event; for more of them, a part counts longer by the time between its first event and its last.
-//! Sums of a window of the clock that has ended are not told.
+//! Sums of a window of the clock that has ended are not told; if it ends while the call is under way, they count in the next
+//! one.
 //!
 //! **What is lost.** What was claimed is told at most once. If an answer is lost, nobody knows whether the sum was counted.
 //! It stays in the state of the process until the next answer, and is not sent again: too little may be counted, never

@@ -240,3 +240,19 @@ fn unreadable_requests_of_viewers_are_ignored() {
         assert_eq!(rows(&said, 0).len(), known);
     }
 }
+
+/// Beside the limits of a rule stands how processes share them, by the rule or by the store.
+#[test]
+fn viewers_see_how_limits_are_shared() {
+    let text = format!("{RULES}- {{key: ip, share: synced 200ms, limit: gcra 10/1s burst 10}}\n");
+    let rules = Rules::read("rules.yaml", &text).unwrap().with_share("leased".parse().unwrap());
+    let probe = Arc::new(Probe::default());
+    let _taps = probe.taps(&rules);
+    let mut viewer = probe.look(&Wanted::default(), at(0.0)).unwrap();
+    let (said, _) = told(&viewer.next(at(0.0)));
+    let limits = |i: usize| said["rules"]["rules"][i][1].as_str().unwrap().to_owned();
+    assert_eq!(limits(0), "gcra 2/1h burst 2 per user, leased 100ms");
+    // A shadow can't be leased.
+    assert_eq!(limits(1), "gcra 1/1h burst 1 per path");
+    assert_eq!(limits(2), "gcra 10/1s burst 10 per ip, synced 200ms");
+}

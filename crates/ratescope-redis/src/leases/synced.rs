@@ -294,7 +294,8 @@ impl Leases {
             }
         }
         let plan = Arc::clone(&question.plan);
-        let called = Called { leases: self, key, serial, plan, sums, is_answered: false };
+        let sent = std::time::Instant::now();
+        let called = Called { leases: self, key, serial, plan, sums, sent, is_answered: false };
         Some((called, question))
     }
 
@@ -310,8 +311,9 @@ impl Leases {
             // The rules were reloaded meanwhile: the next answer has the states of their limits.
             Ok(_) if !is_same_plan => _ = local.since.get_or_insert(now),
             Ok(mut replies) => {
-                let Some(Reply { time, states: Some(states), .. }) = replies.pop() else { return };
-                self.clock.set(time);
+                let Some(reply) = replies.pop() else { return };
+                self.clock.set(&reply, called.sent);
+                let Reply { time, states: Some(states), .. } = reply else { return };
                 let at = self.clock.now().max(time);
                 let key = local.question.keys.first();
                 let places: Few<usize> =
@@ -383,6 +385,7 @@ struct Called<'a> {
     plan: Arc<Plan>,
     /// What it tells, of each limit.
     sums: Few<f64>,
+    sent: std::time::Instant,
     is_answered: bool,
 }
 

@@ -173,9 +173,8 @@ impl<'a> File<'a> {
         let is_end = !path.is_empty() && map.given("descriptors").is_none();
         // A descriptor with neither a limit nor a list does not limit its events.
         let mut read = read.or_else(|| is_end.then(Read::default))?;
-        let share = self.share.filter(|_| !read.settings.limits.is_empty());
-        if let Some(share) = share.filter(|share| read.settings.share_problem(*share).is_none()) {
-            read.settings.share.get_or_insert(share);
+        if let Some(share) = self.share {
+            read.settings.share_by_default(share);
         }
         let path = path.iter().map(|passed| passed.step.clone()).collect();
         let limits = map.given("limit").or(map.given("rate_limit"));

@@ -133,6 +133,13 @@ impl RuleSettings {
         wrong
     }
 
+    /// Shares the limits in this way, if they don't say how, and can be.
+    pub(super) fn share_by_default(&mut self, share: Share) {
+        if !self.limits.is_empty() && self.share_problem(share).is_none() {
+            self.share.get_or_insert(share);
+        }
+    }
+
     /// Why the limits can't be shared in this way, if they can't.
     pub(super) fn share_problem(&self, share: Share) -> Option<String> {
         if share == Share::Exact {

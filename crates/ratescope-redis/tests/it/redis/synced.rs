@@ -325,6 +325,29 @@ async fn what_asks_redis_tells_it_first() {
     assert!(decisions.iter().all(|decision| !decision.is_allowed()));
 }
 
+/// A slow answer says what the time was. The clock of the process does not go back to it.
+#[tokio::test]
+async fn a_slow_answer_sets_no_clock_back() {
+    let Some(server) = Server::start(&[]) else { return };
+    let proxy = Proxy::before(&server);
+    let store = open(&proxy.url(), rules("gcra 100/1h per user"), synced("1m"));
+    let event = Event { time: Time::ZERO, cost: 1.0, fields: &ANN };
+    let time = || {
+        let decided = store.decide_now(&[Part::count(&event)], Details::ALL);
+        decided.expect("it waits").into_only().unwrap().time
+    };
+    let asked = looked(&store, ANN).await;
+    let (before, begun) = (time(), Instant::now());
+    assert!(before >= asked.time);
+    // Redis is first told of the event.
+    proxy.play([Trick::Delay(Duration::from_millis(300)); 2]);
+    let asked = looked(&store, ANN).await;
+    let passed = begun.elapsed();
+    let after = time();
+    assert!(Span::from(passed) <= before.until(after), "{before:?}, {after:?}, {passed:?}");
+    assert!(after >= asked.time);
+}
+
 /// With other numbers, what was counted goes on counting.
 #[tokio::test]
 async fn a_reload_keeps_what_is_known() {
