@@ -7,7 +7,9 @@
 //! * The table has the medians of the rounds, and of the ratios to the floor of the same round. The processor
 //!   time of a request is that of the server alone: it depends least on what else the machine does.
 //! * h2load sends the frame of one user only. So before that, 100,000 users have sent a request each, and
-//!   their states are there; all of them were answered OK. By HTTP, some thousand of them take turns.
+//!   their states are there; all of them were answered OK. By HTTP, some thousand of them take turns. The calls of a
+//!   million users by Zipf's law are sent by this program (`many.rs`), to a floor, too.
+//! * Calls to Redis are the scripts that it ran by its own count, those of what is told or given back among them.
 //!
 //! # Bias
 //! The author of this benchmark wrote most of what it measures. The floor reads the message and answers
@@ -15,6 +17,7 @@
 //! and counts for Prometheus and for Live.
 
 mod layer;
+mod many;
 mod peers;
 mod program;
 mod soak;
@@ -26,6 +29,7 @@ use std::fs;
 use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
+use std::rc::Rc;
 use std::time::Duration;
 
 /// The users that have sent something before.
@@ -38,12 +42,13 @@ descriptors:
 - {key: user, rate_limit: {unit: hour, requests_per_unit: 1000000000}}
 - {key: ip, rate_limit: {unit: hour, requests_per_unit: 1000000000}}
 - {key: path, rate_limit: {unit: hour, requests_per_unit: 1000000000}}
+- {key: over, limit: sliding-log 5/1h}
 ";
 
 /// One server, and what is measured of it.
 struct Row {
     name: &'static str,
-    program: Program,
+    program: Rc<Program>,
     load: Load,
     /// The row of its floor.
     floor: usize,
@@ -60,12 +65,15 @@ pub struct Seen {
     pub most: f64,
     /// Microseconds of the server's processor for a request.
     pub cost: f64,
+    /// Calls to Redis a second.
+    pub calls: f64,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["serve", peer] => peers::serve(peer),
+        ["many", at, seconds] => many::send(at, seconds),
         ["soak", ours, minutes] => {
             let minutes = minutes.parse()?;
             with_folder(|folder| soak::soak(ours, minutes, folder))
@@ -97,7 +105,10 @@ fn measure(ours: &str, rounds: usize, seconds: &str, folder: &Path) -> Result<()
     let mut rows = rows(ours, folder)?;
     for _ in 0..rounds {
         for row in &mut rows {
-            row.seen.push(row.load.run(&row.program, seconds)?);
+            let before = row.program.calls()?;
+            let seen = row.load.run(&row.program, seconds)?;
+            let calls = (row.program.calls()? - before) / seconds.parse::<f64>()?;
+            row.seen.push(Seen { calls, ..seen });
         }
     }
     print(&rows);
@@ -112,27 +123,52 @@ fn rows(ours: &str, folder: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
     let caller = Caller::new()?;
     let frame = |name: &str, question: &_| Load::grpc(folder, name, peers::frame(question));
     let (one_frame, three_frame) = (frame("one", &one)?, frame("three", &three)?);
-    let redis = Program::redis(folder)?;
+    let over_frame = frame("over", &peers::over())?;
+    let redis = Rc::new(Program::redis(folder)?);
     let run = |more: &[&str]| Program::ours(ours, &rules, more);
     let store = format!("redis://{}", redis.at);
-    // The rows of one Redis have keys of their own.
-    let leased = run(&["--store", &store, "--share", "leased", "--prefix", "leased:"])?;
-    let synced = run(&["--store", &store, "--share", "synced", "--prefix", "synced:"])?;
-    let stored = run(&["--store", &store])?.with(redis);
+    // Those on one Redis have keys of their own.
+    let shared = |share: &str| {
+        let prefix = format!("{share}:");
+        let program = run(&["--store", &store, "--share", share, "--prefix", &prefix])?;
+        Ok::<_, Box<dyn Error>>(Rc::new(program.with(&redis)))
+    };
+    let [exact, leased, synced] = [shared("exact")?, shared("leased")?, shared("synced")?];
+    let tonic = Rc::new(Program::peer("floor")?);
+    let own = |program: Result<Program, _>| program.map(Rc::new);
     let programs = [
-        ("tonic, answers OK: the floor", Program::peer("floor")?, &one_frame, 1),
-        ("Limitador, one limit", Program::peer("limitador")?, &one_frame, 1),
-        ("ours, one rule", run(&[])?, &one_frame, 1),
-        ("ours, with Live open", run(&[])?.with_viewer()?, &one_frame, 1),
-        ("ours, three rules", run(&[])?, &three_frame, 3),
-        ("ours, one rule on Redis", stored, &one_frame, 1),
-        ("ours, one rule on Redis, leased", leased, &one_frame, 1),
-        ("ours, one rule on Redis, synced", synced, &one_frame, 1),
+        ("tonic, answers OK: the floor", &tonic, &one_frame, 1),
+        ("Limitador, one limit", &own(Program::peer("limitador"))?, &one_frame, 1),
+        ("ours, one rule", &own(run(&[]))?, &one_frame, 1),
+        ("ours, with Live open", &own(run(&[])?.with_viewer())?, &one_frame, 1),
+        ("ours, three rules", &own(run(&[]))?, &three_frame, 3),
+        ("ours, one rule on Redis", &exact, &one_frame, 1),
+        ("the same, leased", &leased, &one_frame, 1),
+        ("the same, synced", &synced, &one_frame, 1),
+        ("ours, one rule on Redis, refused", &exact, &over_frame, 0),
+        ("the same, leased", &leased, &over_frame, 0),
+        ("the same, synced", &synced, &over_frame, 0),
     ];
     let mut rows = Vec::new();
+    let row = |name, program: &Rc<Program>, load: &Load, floor| Row {
+        name,
+        program: Rc::clone(program),
+        load: load.clone(),
+        floor,
+        seen: Vec::new(),
+    };
     for (name, program, load, n) in programs {
-        caller.fill(program.at, USERS, n)?;
-        rows.push(Row { name, program, load: load.clone(), floor: 0, seen: Vec::new() });
+        caller.fill(program.at, if n > 0 { USERS } else { 0 }, n)?;
+        rows.push(row(name, program, load, 0));
+    }
+    let floor = rows.len();
+    for (name, program) in [
+        ("tonic, a million users: the floor", &tonic),
+        ("ours, one rule on Redis, a million users", &exact),
+        ("the same, leased", &leased),
+        ("the same, synced", &synced),
+    ] {
+        rows.push(row(name, program, &Load::Many, floor));
     }
     let floor = rows.len();
     for (name, program, users) in [
@@ -142,16 +178,16 @@ fn rows(ours: &str, folder: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
     ] {
         caller.fill(program.at, users, 1)?;
         let load = Load::http(folder, program.http, USERS, 64)?;
-        rows.push(Row { name, program, load, floor, seen: Vec::new() });
+        rows.push(row(name, &Rc::new(program), &load, floor));
     }
     Ok(rows)
 }
 
 fn print(rows: &[Row]) {
     println!(
-        "| | requests/s | of the floor | processor a request | of the floor | 50 % | 99 % answered within | of the floor |"
+        "| | requests/s | of the floor | processor a request | of the floor | 50 % | 99 % answered within | of the floor | calls to Redis in 100 | a second |"
     );
-    println!("|---|--:|--:|--:|--:|--:|--:|--:|");
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     for row in rows {
         let floor = &rows[row.floor].seen;
         let of = |what: fn(&Seen) -> f64| median(row.seen.iter().map(what));
@@ -159,7 +195,7 @@ fn print(rows: &[Row]) {
             median(row.seen.iter().zip(floor).map(|(seen, floor)| what(seen) / what(floor)))
         };
         println!(
-            "| {} | {:.0} | {:.2} | {:.1} µs | {:.2} | {:.2} ms | {:.2} ms | {:.2} |",
+            "| {} | {:.0} | {:.2} | {:.1} µs | {:.2} | {:.2} ms | {:.2} ms | {:.2} | {:.2} | {:.1} |",
             row.name,
             of(|seen| seen.rate),
             ratio(|seen| seen.rate),
@@ -168,6 +204,8 @@ fn print(rows: &[Row]) {
             of(|seen| seen.half) / 1e3,
             of(|seen| seen.most) / 1e3,
             ratio(|seen| seen.most),
+            of(|seen| seen.calls / seen.rate * 100.0),
+            of(|seen| seen.calls),
         );
     }
 }

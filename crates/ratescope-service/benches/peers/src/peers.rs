@@ -139,6 +139,13 @@ pub fn question(user: u32, rules: usize) -> RateLimitRequest {
     RateLimitRequest { domain: "web".to_owned(), descriptors, hits_addend: 1 }
 }
 
+/// A request of somebody who is over the limit.
+pub fn over() -> RateLimitRequest {
+    let entry = Entry { key: "over".to_owned(), value: "ann".to_owned() };
+    let descriptors = vec![RateLimitDescriptor { entries: vec![entry], ..Default::default() }];
+    RateLimitRequest { domain: "web".to_owned(), descriptors, hits_addend: 1 }
+}
+
 /// A message as it is on the wire.
 pub fn frame(question: &RateLimitRequest) -> Vec<u8> {
     let message = prost::Message::encode_to_vec(question);

@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
 
 /// A program on a processor; it is killed when it is dropped.
 pub struct Program {
@@ -16,7 +17,7 @@ pub struct Program {
     pub http: SocketAddr,
     admin: SocketAddr,
     /// The program that keeps its states, such as Redis.
-    store: Option<Box<Program>>,
+    store: Option<Rc<Program>>,
 }
 
 impl Program {
@@ -69,9 +70,23 @@ impl Program {
     }
 
     /// The same, which needs this one.
-    pub fn with(mut self, store: Program) -> Self {
-        self.store = Some(Box::new(store));
+    pub fn with(mut self, store: &Rc<Program>) -> Self {
+        self.store = Some(Rc::clone(store));
         self
+    }
+
+    /// How many scripts its Redis has run; 0 without one.
+    pub fn calls(&self) -> Result<f64, Box<dyn Error>> {
+        let Some(store) = &self.store else { return Ok(0.0) };
+        let mut stream = TcpStream::connect(store.at)?;
+        stream.write_all(b"INFO commandstats\r\nQUIT\r\n")?;
+        let mut said = String::new();
+        stream.read_to_string(&mut said)?;
+        let of_line = |line: &str| {
+            let rest = line.strip_prefix("cmdstat_eval")?.split_once("calls=")?.1;
+            rest.split(',').next()?.parse::<f64>().ok()
+        };
+        Ok(said.lines().filter_map(of_line).sum())
     }
 
     /// The same, with a viewer of Live.
@@ -114,13 +129,18 @@ impl Drop for Program {
     }
 }
 
-/// The request that h2load sends.
+/// The requests that are sent.
 #[derive(Clone)]
-pub struct Load {
-    args: Vec<String>,
-    /// The path of each call; by HTTP a list of URIs is among the arguments.
-    path: Option<&'static str>,
-    log: PathBuf,
+pub enum Load {
+    /// By h2load.
+    One {
+        args: Vec<String>,
+        /// The path of each call; by HTTP a list of URIs is among the arguments.
+        path: Option<&'static str>,
+        log: PathBuf,
+    },
+    /// Calls of many users, by this program.
+    Many,
 }
 
 impl Load {
@@ -132,7 +152,7 @@ impl Load {
         let args = ["-c", "8", "-m", "8", "-H", "content-type: application/grpc"];
         let args = args.into_iter().chain(["-H", "te: trailers", "-d", &file]);
         let args = args.map(str::to_owned).collect();
-        Ok(Load { args, path: Some(crate::peers::PATH), log: folder.join("log") })
+        Ok(Load::One { args, path: Some(crate::peers::PATH), log: folder.join("log") })
     }
 
     /// Requests by HTTP/1 on so many connections, of so many users in turn.
@@ -148,12 +168,12 @@ impl Load {
         let connections = connections.to_string();
         let args = ["--h1", "-c", &connections, "-i", &file.display().to_string()];
         let args = args.map(str::to_owned).to_vec();
-        Ok(Load { args, path: None, log: folder.join("log") })
+        Ok(Load::One { args, path: None, log: folder.join("log") })
     }
 
     /// Puts the load on a server for so many seconds.
     pub fn run(&self, program: &Program, seconds: &str) -> Result<Seen, Box<dyn Error>> {
-        let Load { args, path, log, .. } = self;
+        let Load::One { args, path, log } = self else { return many(program, seconds) };
         _ = fs::remove_file(log);
         let before = program.worked()?;
         let output = Command::new("taskset")
@@ -186,6 +206,24 @@ impl Load {
             half: at(0.5).ok_or("no times")?,
             most: at(0.99).ok_or("no times")?,
             cost: worked / done,
+            calls: 0.0,
         })
     }
+}
+
+fn many(program: &Program, seconds: &str) -> Result<Seen, Box<dyn Error>> {
+    let before = program.worked()?;
+    let output = Command::new("taskset")
+        .args(["-c", "1"])
+        .arg(std::env::current_exe()?)
+        .args(["many", &program.at.to_string(), seconds])
+        .output()?;
+    let worked = program.worked()? - before;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let numbers: Result<Vec<f64>, _> = said.split_whitespace().map(str::parse).collect();
+    let [done, half, most] = numbers?[..] else {
+        return Err(String::from_utf8_lossy(&output.stderr).into());
+    };
+    let seconds: f64 = seconds.parse()?;
+    Ok(Seen { rate: done / seconds, half, most, cost: worked / done, calls: 0.0 })
 }
