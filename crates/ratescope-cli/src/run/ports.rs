@@ -23,9 +23,9 @@ use std::pin::{Pin, pin};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, sink, split};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt, copy, sink, split};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
@@ -263,7 +263,7 @@ impl Calls {
             _ = timeout(GOODBYE, copy(&mut rest, &mut sink())).await;
             return;
         }
-        let stream = tokio::io::join(Cursor::new(start).chain(reader), writer);
+        let stream = tokio::io::join(Cursor::new(start).chain(reader), Gathering(writer));
         let executor = ConnectionExecutor::new(unread);
         let is_answered = Arc::clone(&executor.is_answered);
         let of_calls = Reservation::new(&GRPC);
@@ -363,6 +363,28 @@ impl ConnectionExecutor {
             }
         })
         .await
+    }
+}
+
+/// A writer that takes one buffer at a time. So h2 copies the frames of many answers into one. Beside a writer of several
+/// buffers it copies only frames below 256 bytes, and writes each longer answer by itself.
+struct Gathering<W>(W);
+
+impl<W: AsyncWrite + Unpin> AsyncWrite for Gathering<W> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
     }
 }
 
