@@ -169,7 +169,7 @@ impl Redis {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn from_client(client: &redis::Client, options: Options) -> Result<Self, OpenError> {
-        Redis::at(Address::One(Box::new(address::connection(client))), options)
+        Redis::at(Address::of_one(address::connection(client)), options)
     }
 
     /// Connects to a Redis Cluster, given clients of some of its nodes; the other nodes are found through these.
@@ -177,7 +177,8 @@ impl Redis {
     /// # Errors
     /// As for [`open`](Self::open).
     pub fn from_cluster(nodes: &[redis::Client], options: Options) -> Result<Self, OpenError> {
-        Redis::at(Address::Cluster(nodes.iter().map(address::connection).collect()), options)
+        let address = Address::of_cluster(nodes.iter().map(address::connection).collect());
+        Redis::at(address.map_err(not_an_address)?, options)
     }
 
     /// Connects to the master that sentinels watch under `name`, given clients of these sentinels. `login` has the
@@ -452,6 +453,7 @@ impl Inner {
         let decided = async move {
             if let Some(leases) = leases {
                 leases.tell_before(&questions, until).await;
+                leases.date(&mut questions);
             }
             Request { link, questions, op, details, clock, now }.decide(until).await
         };

@@ -114,6 +114,8 @@ pub(super) struct EventKey {
     pub(super) group: GroupAt,
     /// The index of the first question about its rule.
     begin: usize,
+    /// When Redis counted the event here, if not at the time to give back.
+    pub(super) counted: Option<Time>,
 }
 
 impl EventKey {
@@ -131,6 +133,8 @@ pub(super) const LEASES: &str = "/L";
 pub(super) struct CallGroup {
     pub(super) question: usize,
     pub(super) group: GroupAt,
+    /// As of its [`EventKey`].
+    counted: Option<Time>,
 }
 
 /// A limit that a script decides about, by its index in a question.
@@ -243,7 +247,12 @@ impl Plan {
             let rule = asked.first().map_or(0, |ask| ask.rule);
             for (i, group) in self.groups.get(rule).into_iter().flatten().enumerate() {
                 let key = self.key(group, part.event);
-                keys.push(EventKey { key, group: GroupAt { rule, group: i }, begin });
+                keys.push(EventKey {
+                    key,
+                    group: GroupAt { rule, group: i },
+                    begin,
+                    counted: None,
+                });
             }
             begin += asked.len();
         }
@@ -395,11 +404,12 @@ impl Order {
                 continue;
             }
             for k in 0..questions[q].keys.len() {
-                let EventKey { key, group, begin } = questions[q].keys[k].clone();
-                let Some(first) = earlier(questions, q, &key) else {
-                    order.add(q, &questions[q], EventKey { key, group, begin })?;
+                let own = questions[q].keys[k].clone();
+                let Some(first) = earlier(questions, q, &own.key) else {
+                    order.add(q, &questions[q], own)?;
                     continue;
                 };
+                let EventKey { group, begin, .. } = own;
                 let plan = Arc::clone(&questions[q].plan);
                 let own = plan.items(group).iter().map(|item| begin + item.place);
                 for (place, first_place) in own.zip(first.places) {
@@ -438,14 +448,14 @@ impl Order {
 
     /// Adds a key of the question `q`, and the limits there.
     fn add(&mut self, q: usize, question: &Question, key: EventKey) -> Option<()> {
-        let EventKey { key, group, begin } = key;
+        let EventKey { key, group, begin, counted } = key;
         for item in question.plan.items(group) {
             let place = begin + item.place;
             *self.places.get_mut(q)?.get_mut(place)? = self.limits.len();
             self.limits.push(CallLimit { question: q, place });
         }
         self.keys.push(key);
-        self.groups.push(CallGroup { question: q, group });
+        self.groups.push(CallGroup { question: q, group, counted });
         Some(())
     }
 
@@ -572,7 +582,7 @@ impl Arguments<'_> {
                 out.extend(rules.to_le_bytes());
                 out.extend(u16::try_from(limit.question).ok()?.to_le_bytes());
                 let when = match question.does {
-                    Does::GiveBack(when) => Some(when),
+                    Does::GiveBack(when) => Some(at.counted.unwrap_or(when)),
                     _ => None,
                 };
                 item.write(ask.cost, when, &mut out);

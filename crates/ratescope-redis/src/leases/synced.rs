@@ -12,12 +12,16 @@ use ratescope::outcome::Outcome;
 use ratescope::rules::{Details, Fault};
 use ratescope::share::{Share, Synced};
 use ratescope::time::{Span, Time};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 /// How many calls are under way at a time. They share a connection, so they are sent together.
 const AT_A_TIME: usize = 64;
+
+/// The calls about a key of which is known when they were counted.
+const CALLS: usize = 8;
 
 /// How soon a store that ends tells again what it could not tell.
 const AGAIN: Duration = Duration::from_millis(10);
@@ -35,6 +39,10 @@ pub(super) struct Local {
     waits: Option<Time>,
     /// The call about it that is under way.
     call: Option<Call>,
+    /// Until when events were claimed, by the time of Redis as far as it was known.
+    claimed: Time,
+    /// The latest calls, so that what they told can be given back.
+    calls: VecDeque<Counted>,
     /// The cost of events that pass here, while Redis is asked about their other keys, and the number of these events.
     reserved: f64,
     reservations: usize,
@@ -46,6 +54,16 @@ struct Call {
     serial: u64,
     /// When the first event was decided of which it tells.
     since: Time,
+    /// It tells of the events after a time and until another.
+    after: Time,
+    until: Time,
+}
+
+/// Events that passed here after a time and until another, and when Redis counted them.
+struct Counted {
+    after: Time,
+    until: Time,
+    at: Time,
 }
 
 impl Local {
@@ -58,6 +76,8 @@ impl Local {
             since: None,
             waits: None,
             call: None,
+            claimed: Time::from_micros(i64::MIN),
+            calls: VecDeque::new(),
             reserved: 0.0,
             reservations: 0,
         }
@@ -279,8 +299,9 @@ impl Leases {
         let serial = self.serial.fetch_add(1, Ordering::Relaxed) + 1;
         local.since = None;
         let since = local.waits.take().unwrap_or_else(|| self.now());
-        local.call = Some(Call { serial, since });
         let at = self.clock.now();
+        let after = core::mem::replace(&mut local.claimed, at);
+        local.call = Some(Call { serial, since, after, until: at });
         let mut question = local.question.clone();
         question.does = Does::Charge;
         let places: Few<usize> =
@@ -305,7 +326,7 @@ impl Leases {
         let now = self.now();
         let mut table = self.table();
         let Some(local) = called.local(&mut table) else { return };
-        let Some(Call { since, .. }) = local.call.take() else { return };
+        let Some(Call { since, after, until, .. }) = local.call.take() else { return };
         let is_same_plan = Arc::ptr_eq(&local.question.plan, &called.plan);
         match answer {
             // The rules were reloaded meanwhile: the next answer has the states of their limits.
@@ -314,6 +335,8 @@ impl Leases {
                 let Some(reply) = replies.pop() else { return };
                 self.clock.set(&reply, called.sent);
                 let Reply { time, states: Some(states), .. } = reply else { return };
+                local.calls.truncate(CALLS - 1);
+                local.calls.push_front(Counted { after, until, at: time });
                 let at = self.clock.now().max(time);
                 let key = local.question.keys.first();
                 let places: Few<usize> =
@@ -330,7 +353,7 @@ impl Leases {
                 let is_uncounted =
                     matches!(fault, Fault::Unreachable(_) | Fault::Resting | Fault::Overloaded);
                 if is_uncounted && is_same_plan {
-                    local.waits = Some(since);
+                    (local.waits, local.claimed) = (Some(since), after);
                     let at = self.clock.now();
                     for ((item, limit), sum) in
                         items(&local.question).zip(&mut local.limits).zip(&called.sums)
@@ -355,6 +378,19 @@ impl Leases {
         let keys = questions.iter().flat_map(|question| &question.keys);
         for key in keys.filter(|key| is_untold(&key.key)) {
             self.tell_one(&key.key, until).await;
+        }
+    }
+
+    /// Notes when Redis counted the events that are to be given back, at keys that are synced.
+    pub(in super::super) fn date(&self, questions: &mut [Question]) {
+        let table = self.table();
+        for question in questions {
+            let Does::GiveBack(when) = question.does else { continue };
+            for key in &mut question.keys {
+                let calls = table.synced.get(&key.key).into_iter().flat_map(|local| &local.calls);
+                let own = calls.into_iter().find(|one| one.after < when && when <= one.until);
+                key.counted = own.map(|one| one.at);
+            }
         }
     }
 

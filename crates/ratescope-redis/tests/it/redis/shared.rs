@@ -185,8 +185,8 @@ async fn leases_while_a_replica_takes_over() {
         stores.iter().all(|store| store.held() == 0) && counted(&stores[0]).await == 20_000.0
     })
     .await;
-    let lost: u64 = stores.iter().map(|store| store.redis().leased().lost).sum();
-    assert!(passed <= 20_000 && passed + lost + 100 >= 20_000, "{passed} passed, {lost} were lost");
+    // A tenth is lent at most.
+    assert!((18_000..=20_000).contains(&passed), "{passed}");
 }
 
 /// Sentinels name another master, which knows the leases. What is given back to the old one after that is lost.
@@ -199,8 +199,6 @@ async fn leases_go_on_at_the_master_that_sentinels_name() {
     for store in &stores {
         passed += until_lent(store).await;
     }
-    let held: u64 = stores.iter().map(RedisStore::held).sum();
-    assert!(held > 0);
     watched.until_replicated();
     watched.fail_over();
     until_followed(&watched, &stores).await;
@@ -209,7 +207,8 @@ async fn leases_go_on_at_the_master_that_sentinels_name() {
         stores.iter().all(|store| store.held() == 0) && counted(&stores[0]).await == 3000.0
     })
     .await;
-    assert!(passed <= 3000 && passed + held >= 3000, "{passed} passed, {held} were held");
+    // A tenth is lent at most.
+    assert!((2700..=3000).contains(&passed), "{passed}");
 }
 
 /// After a flush, at most the limit passes again, and what was left of leases: a tenth of it.
