@@ -3,18 +3,25 @@
 use redis::{Client, ConnectionInfo, ErrorKind, IntoConnectionInfo};
 use redis::{RedisConnectionInfo, RedisError, RedisResult};
 
-/// Where the keys are.
+/// Where the keys are, or who knows it.
 #[derive(Debug)]
-pub(super) enum Address {
-    One(Box<ConnectionInfo>),
+pub(super) struct Address {
+    /// At least one.
+    pub(super) servers: Vec<ConnectionInfo>,
+    pub(super) kind: Kind,
+    /// The user, the password and so on of the masters. Its host is that of a server.
+    pub(super) master: ConnectionInfo,
+}
+
+/// What the servers of an address are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The one master.
+    Master,
     /// Some nodes of a cluster.
-    Cluster(Vec<ConnectionInfo>),
-    /// The master of this name, at the address that the sentinels give.
-    Sentinels {
-        sentinels: Vec<ConnectionInfo>,
-        name: String,
-        master: Box<ConnectionInfo>,
-    },
+    Nodes,
+    /// Sentinels that know the master by this name.
+    Sentinels(String),
 }
 
 /// The schemes of several servers, and the scheme of each server.
@@ -35,12 +42,22 @@ impl Address {
             let (user, nodes) = split_user(rest);
             let url = |node: &str| format!("{scheme}{user}{}", node.trim()).into_connection_info();
             let nodes = nodes.trim_end_matches('/').split(',').map(url);
-            return Ok(Address::Cluster(nodes.collect::<RedisResult<_>>()?));
+            return Address::of_cluster(nodes.collect::<RedisResult<_>>()?);
         }
         match of(SENTINELS) {
             Some((rest, scheme)) => Address::read_sentinels(rest, scheme),
-            None => Ok(Address::One(Box::new(text.into_connection_info()?))),
+            None => Ok(Address::of_one(text.into_connection_info()?)),
         }
+    }
+
+    pub(super) fn of_one(master: ConnectionInfo) -> Self {
+        Address { servers: vec![master.clone()], kind: Kind::Master, master }
+    }
+
+    pub(super) fn of_cluster(servers: Vec<ConnectionInfo>) -> RedisResult<Self> {
+        let first = servers.first().cloned();
+        let master = first.ok_or((ErrorKind::InvalidClientConfig, "no node is named"))?;
+        Ok(Address { servers, kind: Kind::Nodes, master })
     }
 
     /// This address, by TLS with these certificates.
@@ -52,17 +69,9 @@ impl Address {
         let with = |info: ConnectionInfo| {
             Ok(connection(&Client::build_with_tls(info, certificates.clone())?))
         };
-        let each =
-            |infos: Vec<ConnectionInfo>| infos.into_iter().map(with).collect::<RedisResult<_>>();
-        Ok(match self {
-            Address::One(info) => Address::One(Box::new(with(*info)?)),
-            Address::Cluster(nodes) => Address::Cluster(each(nodes)?),
-            Address::Sentinels { sentinels, name, master } => Address::Sentinels {
-                sentinels: each(sentinels)?,
-                name,
-                master: Box::new(with(*master)?),
-            },
-        })
+        let Address { servers, kind, master } = self;
+        let servers = servers.into_iter().map(with).collect::<RedisResult<_>>()?;
+        Ok(Address { servers, kind, master: with(master)? })
     }
 
     /// Reads what follows the scheme of sentinels. The master's user and password stand before the hosts, the
@@ -105,8 +114,8 @@ impl Address {
         if name.is_empty() {
             return Err(wrong("no master is named; write its name after the sentinels"));
         }
-        let master = Box::new(first.clone().set_redis_settings(login));
-        Ok(Address::Sentinels { sentinels, name: name.to_owned(), master })
+        let master = first.clone().set_redis_settings(login);
+        Ok(Address { servers: sentinels, kind: Kind::Sentinels(name.to_owned()), master })
     }
 }
 
@@ -154,13 +163,13 @@ mod tests {
             if text.starts_with("rediss") && !cfg!(feature = "tls") {
                 continue;
             }
-            let (infos, read) = match Address::read(text).unwrap() {
-                Address::One(info) => (vec![*info], "one".to_owned()),
-                Address::Cluster(infos) => (infos, "cluster".to_owned()),
-                // The master comes after its sentinels.
-                Address::Sentinels { mut sentinels, name, master } => {
-                    sentinels.push(*master);
-                    (sentinels, name)
+            let Address { servers: mut infos, kind: read, master } = Address::read(text).unwrap();
+            let read = match read {
+                Kind::Master => "one".to_owned(),
+                Kind::Nodes => "cluster".to_owned(),
+                Kind::Sentinels(name) => {
+                    infos.push(master);
+                    name
                 }
             };
             let told = |info: &ConnectionInfo| {

@@ -15,7 +15,7 @@ use super::slots::{SLOTS, slot};
 use core::time::Duration;
 use ratescope::rules::{Fault, OpenError};
 use ratescope::time::Span;
-use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value};
+use redis::{Cmd, Pipeline, RedisError, RedisResult, Value};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::time::{Instant, sleep, timeout_at};
 use tracing::field::Empty;
@@ -28,17 +28,10 @@ const PAUSE: Duration = Duration::from_millis(1);
 const REDIRECTIONS: u32 = 3;
 
 pub(super) struct Link {
-    target: Target,
+    masters: Masters,
     deadline: Duration,
     /// The last fault since the last ping with which a server refused a call for good. Others may pass.
     refused: Mutex<Option<Fault>>,
-}
-
-enum Target {
-    One(Arc<Server>),
-    Cluster(Masters),
-    /// The master that sentinels name.
-    Sentinels(Masters),
 }
 
 impl core::fmt::Debug for Link {
@@ -50,18 +43,8 @@ impl core::fmt::Debug for Link {
 impl Link {
     /// A link to this address. Nothing is sent yet.
     pub(super) fn new(address: Address, options: &Options) -> RedisResult<Self> {
-        let target = match address {
-            Address::One(info) => Target::One(Arc::new(Server::new(*info, options)?)),
-            Address::Cluster(nodes) => {
-                let none = || (ErrorKind::InvalidClientConfig, "no node is named");
-                let info = nodes.first().cloned().ok_or_else(none)?;
-                Target::Cluster(Masters::new(nodes, None, info, options)?)
-            }
-            Address::Sentinels { sentinels, name, master } => {
-                Target::Sentinels(Masters::new(sentinels, Some(name), *master, options)?)
-            }
-        };
-        Ok(Link { target, deadline: options.deadline, refused: Mutex::default() })
+        let masters = Masters::new(address, options)?;
+        Ok(Link { masters, deadline: options.deadline, refused: Mutex::default() })
     }
 
     /// The deadline of a decision that begins now.
@@ -81,18 +64,15 @@ impl Link {
 
     /// True if this process has been connected for so long to the server that has a key.
     pub(super) fn has_known(&self, key: &[u8], span: Span) -> bool {
-        let server = match &self.target {
-            Target::One(server) => Some(Arc::clone(server)),
-            Target::Cluster(masters) | Target::Sentinels(masters) => masters.known(key),
-        };
-        server
+        self.masters
+            .known(key)
             .and_then(|server| server.connected())
             .is_some_and(|since| since.elapsed().as_secs_f64() > span.as_secs_f64())
     }
 
     /// True if keys of different slots may be on different nodes.
     pub(super) fn is_cluster(&self) -> bool {
-        matches!(self.target, Target::Cluster(_))
+        self.masters.is_cluster()
     }
 
     /// Runs a script and returns its answer, which `read` parses.
@@ -137,12 +117,11 @@ impl Link {
         let is_on_one_node = begin.contains('{');
         let open = if is_on_one_node { "" } else { "{" };
         let key = |n: u32| format!("{begin}{open}ping{n}}}").into_bytes();
-        let ranges = match &self.target {
-            Target::Cluster(masters) if !is_on_one_node => {
-                let masters = masters.each(until).await?;
-                masters.iter().map(|master| master.first..=master.last).collect()
-            }
-            _ => vec![0..=SLOTS - 1],
+        let ranges = if self.is_cluster() && !is_on_one_node {
+            let masters = self.masters.each(until).await?;
+            masters.iter().map(|master| master.first..=master.last).collect()
+        } else {
+            vec![0..=SLOTS - 1]
         };
         for range in ranges {
             // A key is in the smallest range with a probability of 1/16384.
@@ -158,16 +137,20 @@ impl Link {
         refused.map_or(Ok(()), Err)
     }
 
+    /// A permit for one call to a server. If the circuit is open, another server may have become the master, so the
+    /// master is looked up again.
+    fn permit(&self, server: &Server, is_guarded: bool) -> Result<Permit, Fault> {
+        if !is_guarded {
+            return Ok(Permit::unguarded());
+        }
+        server.permit().inspect_err(|_| _ = self.masters.refresh())
+    }
+
     /// All servers that have keys: the masters of a cluster, or the one server.
     pub(super) async fn servers(&self, until: Instant) -> Result<Vec<Arc<Server>>, Fault> {
         within_a_runtime()?;
-        match &self.target {
-            Target::One(server) => Ok(vec![Arc::clone(server)]),
-            Target::Cluster(masters) | Target::Sentinels(masters) => {
-                let masters = masters.each(until).await?;
-                Ok(masters.into_iter().map(|range| range.master).collect())
-            }
-        }
+        let masters = self.masters.each(until).await?;
+        Ok(masters.into_iter().map(|range| range.master).collect())
     }
 }
 
@@ -197,8 +180,8 @@ impl<'a> Attempt<'a> {
         until: Instant,
         is_guarded: bool,
     ) -> Result<Self, Fault> {
-        let server = link.target.server(key, until).await?;
-        let permit = link.target.permit(&server, is_guarded)?;
+        let server = link.masters.master(key, until).await?;
+        let permit = link.permit(&server, is_guarded)?;
         Ok(Attempt {
             link,
             key,
@@ -268,10 +251,8 @@ impl<'a> Attempt<'a> {
     /// Goes on with another server, if its breaker permits.
     fn turn_to(&mut self, server: Arc<Server>) -> Result<(), Fault> {
         if !Arc::ptr_eq(&server, &self.server) {
-            let permit = core::mem::replace(
-                &mut self.permit,
-                self.link.target.permit(&server, self.is_guarded)?,
-            );
+            let permit =
+                core::mem::replace(&mut self.permit, self.link.permit(&server, self.is_guarded)?);
             // A refusal also proves that a server is up.
             permit.succeeded();
             self.server = server;
@@ -284,12 +265,12 @@ impl<'a> Attempt<'a> {
     async fn pause(&mut self, error: RedisError, moved: bool) -> Result<(), Fault> {
         self.is_waiting = true;
         if moved {
-            self.link.target.refresh();
+            self.link.masters.refresh();
         }
         let paused = timeout_at(self.until, sleep(self.pause)).await;
         paused.map_err(|_| Fault::failed(error))?;
         self.pause *= 2;
-        let server = self.link.target.server(self.key, self.until).await?;
+        let server = self.link.masters.master(self.key, self.until).await?;
         self.is_waiting = false;
         self.turn_to(server)
     }
@@ -300,18 +281,19 @@ impl<'a> Attempt<'a> {
         address: &str,
         asking: bool,
     ) -> Result<(), Fault> {
-        let Target::Cluster(cluster) = &self.link.target else {
+        let masters = &self.link.masters;
+        if !masters.is_cluster() {
             let help = "this is a node of a cluster; write redis-cluster:// for its address";
             return Err(self.ended(format_args!("{error}; {help}")));
-        };
+        }
         if !asking {
-            cluster.refresh();
+            masters.refresh();
         }
         self.redirections += 1;
         if self.redirections > REDIRECTIONS {
             self.pause(error, false).await?;
         }
-        if let Some(server) = cluster.redirected(address, &self.server) {
+        if let Some(server) = masters.redirected(address, &self.server) {
             self.turn_to(server)?;
             self.asking = asking;
         }
@@ -320,9 +302,7 @@ impl<'a> Attempt<'a> {
 
     /// Replaces the connection, at most once in a call: a new one may lead to another server.
     fn renew(&mut self, connection: &Arc<Connection>) {
-        if matches!(self.link.target, Target::One(_))
-            && !core::mem::replace(&mut self.renewed, true)
-        {
+        if self.link.masters.is_one() && !core::mem::replace(&mut self.renewed, true) {
             self.server.renew(connection);
         }
     }
@@ -341,7 +321,7 @@ impl<'a> Attempt<'a> {
     /// Reports that the server can't be asked, and returns this `fault`.
     fn broke(&self, fault: Fault) -> Fault {
         self.permit.failed(std::time::Instant::now());
-        self.link.target.refresh();
+        self.link.masters.refresh();
         fault
     }
 }
@@ -351,32 +331,6 @@ impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         if self.is_waiting {
             self.permit.failed(std::time::Instant::now());
-        }
-    }
-}
-
-impl Target {
-    async fn server(&self, key: &[u8], until: Instant) -> Result<Arc<Server>, Fault> {
-        match self {
-            Target::One(server) => Ok(Arc::clone(server)),
-            Target::Cluster(masters) | Target::Sentinels(masters) => {
-                masters.master(key, until).await
-            }
-        }
-    }
-
-    /// A permit for one call to a server. If the circuit is open, another server may have become the master, so the
-    /// master is looked up again.
-    fn permit(&self, server: &Server, is_guarded: bool) -> Result<Permit, Fault> {
-        if !is_guarded {
-            return Ok(Permit::unguarded());
-        }
-        server.permit().inspect_err(|_| self.refresh())
-    }
-
-    fn refresh(&self) {
-        if let Target::Cluster(masters) | Target::Sentinels(masters) = self {
-            masters.refresh();
         }
     }
 }

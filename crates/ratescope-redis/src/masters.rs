@@ -1,15 +1,16 @@
-//! The masters of a Redis Cluster, each with its slots, or the one master that sentinels watch, with all slots. The
-//! nodes or the sentinels are asked for their addresses.
+//! The masters: those of a Redis Cluster, each with its slots; the one that sentinels watch; or the one server that the
+//! address names. The nodes or the sentinels are asked for the addresses.
 //!
 //! Each server has a connection and a [breaker](super::breaker) of its own, so a node that is gone or silent delays no
 //! call to another.
 //!
-//! The clients of the `redis` crate (1.8) are not used. Without its retries, which would count an event twice, its
-//! cluster connection does all that is done here but one thing: all calls wait while it connects to all nodes or
-//! refreshes the slots, also from a silent node (`a_node_that_stands_still_delays_no_other`). Its client for sentinels
-//! believes the first that answers, even one that was cut off
-//! (`most_sentinels_are_believed_and_nothing_has_to_fail_before`), and waits for each silent one before.
+//! The clients of the `redis` crate (1.8.1) break promises even without their retries, which would count an event twice.
+//! In its cluster connection, all calls wait for a timeout when the slots are refreshed or a client begins while one
+//! node stands still (`a_node_that_stands_still_delays_no_other`), and a silent connection is kept for ever
+//! (`a_silent_node_is_reached_anew_and_the_others_go_on`). Its client for sentinels believes the first that names a
+//! master, even one that was cut off (`most_sentinels_are_believed_and_nothing_has_to_fail_before`).
 
+use super::address::{Address, Kind};
 use super::options::Options;
 use super::server::{Server, background_timeout, report};
 use super::slots::{self, Node, Range, SLOTS, slot};
@@ -30,6 +31,8 @@ const LEAST_AGE: Duration = Duration::from_millis(100);
 /// master that was replaced while cut off from its sentinels goes on answering.
 const LONGEST_AGE: Duration = Duration::from_secs(1);
 
+const LAST_SLOT: u16 = SLOTS - 1;
+
 /// The most nodes whose connections are kept; a cluster has at most 1,000.
 const NODES: usize = 2_000;
 
@@ -41,8 +44,7 @@ struct Shared {
     options: Options,
     /// The servers that the address names.
     named: Vec<Arc<Server>>,
-    /// The name of the master, if `named` are sentinels.
-    master_name: Option<String>,
+    kind: Kind,
     nodes: Mutex<HashMap<Node, Arc<Server>>>,
     topology: watch::Sender<Topology>,
     is_refreshing: AtomicBool,
@@ -56,7 +58,11 @@ struct Topology {
 }
 
 impl Topology {
-    fn master(&self, slot: u16) -> Option<Arc<Server>> {
+    fn master(&self, key: &[u8]) -> Option<Arc<Server>> {
+        if let [Range { first: 0, last: LAST_SLOT, master }] = self.ranges.as_slice() {
+            return Some(Arc::clone(master));
+        }
+        let slot = slot(key);
         let at = self.ranges.partition_point(|range| range.last < slot);
         let range = self.ranges.get(at).filter(|range| range.first <= slot)?;
         Some(Arc::clone(&range.master))
@@ -68,39 +74,46 @@ impl Topology {
 }
 
 impl Masters {
-    /// The masters of a cluster, found through the nodes `named`; or the master called `master_name`, found through the
-    /// sentinels `named`. `info` has the user and so on of the masters.
-    pub(super) fn new(
-        named: Vec<ConnectionInfo>,
-        master_name: Option<String>,
-        info: ConnectionInfo,
-        options: &Options,
-    ) -> RedisResult<Self> {
+    pub(super) fn new(address: Address, options: &Options) -> RedisResult<Self> {
+        let Address { servers, kind, master: info } = address;
         let server = |info| Server::new(info, options).map(Arc::new);
+        let named: Vec<_> = servers.into_iter().map(server).collect::<RedisResult<_>>()?;
+        let known = named.iter().filter(|_| matches!(kind, Kind::Master));
+        let ranges = known.map(|master| all_slots(Arc::clone(master))).collect();
         let shared = Shared {
             info,
             options: options.clone(),
-            named: named.into_iter().map(server).collect::<RedisResult<_>>()?,
-            master_name,
+            named,
+            kind,
             nodes: Mutex::default(),
-            topology: watch::Sender::default(),
+            topology: watch::Sender::new(Topology { ranges, refreshed: None }),
             is_refreshing: AtomicBool::new(false),
         };
         Ok(Masters(Arc::new(shared)))
     }
 
+    /// True if it is the one master that the address names.
+    pub(super) fn is_one(&self) -> bool {
+        matches!(self.0.kind, Kind::Master)
+    }
+
+    /// True if keys of different slots may be on different nodes.
+    pub(super) fn is_cluster(&self) -> bool {
+        matches!(self.0.kind, Kind::Nodes)
+    }
+
     /// The master of a key, if it is known.
     pub(super) fn known(&self, key: &[u8]) -> Option<Arc<Server>> {
-        self.0.topology.borrow().master(slot(key))
+        self.0.topology.borrow().master(key)
     }
 
     /// Returns the master of a key. If it is unknown, refreshes the slots first.
     pub(super) async fn master(&self, key: &[u8], until: Instant) -> Result<Arc<Server>, Fault> {
-        let slot = slot(key);
         let mut topology = self.0.topology.subscribe();
+        let is_watched = matches!(self.0.kind, Kind::Sentinels(_));
         let (master, is_old) = {
             let known = topology.borrow_and_update();
-            (known.master(slot), self.0.master_name.is_some() && known.is_older_than(LONGEST_AGE))
+            (known.master(key), is_watched && known.is_older_than(LONGEST_AGE))
         };
         if let Some(master) = master {
             if is_old {
@@ -113,10 +126,13 @@ impl Masters {
             refreshed.map(drop).map_err(Fault::unreachable)?;
         }
         let known = topology.borrow();
-        match (known.master(slot), &known.refreshed) {
+        match (known.master(key), &known.refreshed) {
             (Some(master), _) => Ok(master),
             (None, Some((_, Err(fault)))) => Err(fault.clone()),
-            (None, _) => Err(Fault::Failed(format!("no node of the cluster has the slot {slot}"))),
+            (None, _) => {
+                let slot = slot(key);
+                Err(Fault::Failed(format!("no node of the cluster has the slot {slot}")))
+            }
         }
     }
 
@@ -136,6 +152,9 @@ impl Masters {
 
     /// Starts a task that refreshes the slots, unless one is running or has just ended. Returns whether one is running.
     pub(super) fn refresh(&self) -> bool {
+        if self.is_one() {
+            return false;
+        }
         let is_early = {
             let known = self.0.topology.borrow();
             !known.ranges.is_empty() && !known.is_older_than(LEAST_AGE)
@@ -180,12 +199,12 @@ impl Shared {
         let until = Instant::now() + background_timeout(self.options.deadline);
         let mut asked = JoinSet::new();
         for server in self.to_ask() {
-            let master_name = self.master_name.clone();
-            asked.spawn(async move { ask(&server, master_name.as_deref(), until).await });
+            let name = self.master_name().map(str::to_owned);
+            asked.spawn(async move { ask(&server, name.as_deref(), until).await });
         }
-        let enough = match &self.master_name {
-            Some(_) => self.named.len() / 2 + 1,
-            None => usize::from(SLOTS),
+        let enough = match self.kind {
+            Kind::Sentinels(_) => self.named.len() / 2 + 1,
+            _ => usize::from(SLOTS),
         };
         let mut answers = Vec::new();
         let mut best = 0;
@@ -226,15 +245,23 @@ impl Shared {
     /// The weight of the last answer: the number of slots that it covers, or of sentinels that agree with it.
     fn weight(&self, answers: &[Vec<Range<Node>>]) -> usize {
         let Some(last) = answers.last() else { return 0 };
-        match &self.master_name {
-            Some(_) => answers.iter().filter(|other| *other == last).count(),
-            None => last.iter().map(|range| usize::from(range.last - range.first) + 1).sum(),
+        match self.kind {
+            Kind::Sentinels(_) => answers.iter().filter(|other| *other == last).count(),
+            _ => last.iter().map(|range| usize::from(range.last - range.first) + 1).sum(),
+        }
+    }
+
+    /// The name by which sentinels know the master.
+    fn master_name(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Sentinels(name) => Some(name),
+            _ => None,
         }
     }
 
     fn to_ask(&self) -> Vec<Arc<Server>> {
         let mut servers = self.named.clone();
-        if self.master_name.is_none() {
+        if matches!(self.kind, Kind::Nodes) {
             let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
             servers.extend(nodes.values().map(Arc::clone));
         }
@@ -264,6 +291,11 @@ impl Shared {
     }
 }
 
+/// A server that has all slots.
+fn all_slots<M>(master: M) -> Range<M> {
+    Range { first: 0, last: LAST_SLOT, master }
+}
+
 /// Asks a node of a cluster for the slots, or a sentinel for the address of the master.
 async fn ask(
     server: &Arc<Server>,
@@ -285,20 +317,19 @@ async fn ask(
     let master = master.ok_or_else(|| {
         Fault::failed(format!("the sentinel at {host} watches no master called {name}"))
     })?;
-    Ok(vec![Range { first: 0, last: SLOTS - 1, master }])
+    Ok(vec![all_slots(master)])
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use redis::IntoConnectionInfo;
 
     /// While it is too early to refresh again, `refresh` makes no call wait, however many call it at once.
     #[test]
     fn nobody_waits_for_a_question_that_is_not_asked() {
-        let info = || "redis://127.0.0.1:1".into_connection_info().unwrap();
-        let masters = Masters::new(vec![info()], None, info(), &Options::default()).unwrap();
+        let address = Address::read("redis-cluster://127.0.0.1:1").unwrap();
+        let masters = Masters::new(address, &Options::default()).unwrap();
         let master = Arc::clone(&masters.0.named[0]);
         masters.0.topology.send_modify(|topology| {
             topology.ranges = vec![Range { first: 0, last: 0, master }];
