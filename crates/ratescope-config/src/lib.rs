@@ -118,3 +118,8 @@ mod write;
 pub use only::{Filter, Is, Only, Test};
 pub use read::{Config, Error, Found, LONGEST, Remark, is_configuration, read, read_named};
 pub use write::{Addresses, CannotSay, Configuration, Target};
+
+/// Runs the example of this crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeOfCrate;

@@ -37,3 +37,8 @@ pub mod trace;
 pub mod traffic;
 pub mod tune;
 pub mod view;
+
+/// Runs the example of this crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeOfCrate;

@@ -51,3 +51,8 @@ pub use past::{HOURS, PAST_RULES, SECONDS, TENS};
 pub use probe::{Probe, Taps};
 pub use routes::Routes;
 pub use viewer::{Viewer, Wanted};
+
+/// Runs the example of this crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeOfCrate;

@@ -582,3 +582,8 @@ impl Store for RedisStore {
 #[cfg(doctest)]
 #[doc = include_str!("../../ratescope/src/guide/redis.md")]
 struct Chapter;
+
+/// Runs the example of this crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeOfCrate;

@@ -8,8 +8,8 @@
 //!   which is there at once. The bare service does the same. What is added is the difference.
 //! * The requests come from as many addresses as the table says, in a fixed order without a pattern.
 //!   All of them pass, or none in the last two rows; that is asserted.
-//! * Both layers read a clock for each request.
-//! * The floor is what cannot be left out of the layer: it finds the address, reads the clock and asks a `Keyed`, which
+//! * Both layers read a clock for each request, by the cycles of the processor.
+//! * The floor is what cannot be left out of the layer: it finds the address, reads that clock and asks a `Keyed`, which
 //!   hashes with a secret and locks the key. Its limit is fixed, so it knows no rules. The five headers are constants.
 //!
 //! # Bias
@@ -32,7 +32,7 @@ use ratescope::limit::gcra::Gcra;
 use ratescope::rules::{MemoryStore, Rules};
 use ratescope::store::Keyed;
 use ratescope_live::{Probe, Wanted};
-use ratescope_tower::{Headers, RateLimit, RateLimitLayer};
+use ratescope_tower::{CycleClock, Headers, RateLimit, RateLimitLayer};
 use std::convert::Infallible;
 use std::env;
 use std::future::{Future, Ready, ready};
@@ -84,6 +84,10 @@ fn print(rounds: usize, addresses: u32) {
         ),
         ("one rule, no headers, with a probe", seen(false, addresses)),
         ("one rule, no headers, with Live open", seen(true, addresses)),
+        (
+            "one rule, three headers",
+            ours(ONE, Headers::NONE.x_ratelimit(true).always(true), addresses),
+        ),
         ("one rule, all headers", ours(ONE, Headers::ALL, addresses)),
         ("one rule, all headers, counted for Prometheus", {
             let mut call = ours(ONE, Headers::ALL, addresses);
@@ -205,6 +209,7 @@ where
 /// The bare service behind the least that limits by address.
 struct Floor {
     keyed: Keyed<Gcra>,
+    clock: CycleClock,
     headers: HeaderMap,
 }
 
@@ -215,7 +220,7 @@ impl Floor {
         let header = |name| (HeaderName::from_static(name), HeaderValue::from_static("1000000"));
         let headers = names.filter(|_| has_headers).map(header).collect();
         let limiter = Gcra::new("1000/1s".parse().unwrap(), 1e6).unwrap();
-        Floor { keyed: Keyed::new(limiter, 100_000), headers }
+        Floor { keyed: Keyed::new(limiter, 100_000), clock: CycleClock::default(), headers }
     }
 }
 
@@ -230,7 +235,7 @@ impl Service<Request<Body>> for Floor {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let peer: &ConnectInfo<SocketAddr> = request.extensions().get().unwrap();
-        assert!(self.keyed.check(&peer.0.ip(), SystemClock.now(), 1.0).is_allowed());
+        assert!(self.keyed.check(&peer.0.ip(), self.clock.now(), 1.0).is_allowed());
         let mut response = Response::new(Body::from("hello"));
         black_box(request);
         for (name, value) in &self.headers {

@@ -82,3 +82,8 @@ pub mod internal {
 #[cfg(doctest)]
 #[doc = include_str!("../../ratescope/src/guide/web.md")]
 struct Chapter;
+
+/// Runs the example of this crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct ReadmeOfCrate;

@@ -3,7 +3,7 @@
 
 use super::draft;
 use super::fields::{RequestFields, UNKNOWN};
-use super::headers::{OfLimit, up, waiting};
+use super::headers::{OfLimit, number, up, waiting};
 use super::layer::LayerSettings;
 use super::meters::RuleMeters;
 use super::queue::{KeyHashes, Queue};
@@ -241,7 +241,7 @@ impl PreparedLimit {
         let in_list = draft::name_in_list(&name);
         Some(PreparedLimit {
             name,
-            quota: count.into(),
+            quota: number(count),
             waiting: waiting(limiter),
             item: draft::item(&in_list),
             // All of it is escaped, so a header can hold it.

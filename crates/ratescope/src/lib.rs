@@ -239,3 +239,8 @@ pub mod internal {
         pub use crate::rules::yaml::{Kind, Node, read};
     }
 }
+
+/// Runs the example of this crate's README.
+#[cfg(all(doctest, feature = "std"))]
+#[doc = include_str!("../README.md")]
+struct ReadmeOfCrate;
