@@ -25,7 +25,7 @@ use ratescope_lab::plot::svg;
 use ratescope_lab::plot::{Fill, Ink, Mark, Rect};
 use ratescope_lab::view::{Viewport, edges, seconds_per_pixel};
 use telling::Turns;
-use view::{View, named};
+use view::Scene;
 use viewer::Viewer;
 use wasm_bindgen::prelude::*;
 use web_sys::HtmlCanvasElement;
@@ -39,7 +39,7 @@ const UNSEEN: f64 = 0.5;
 /// A view on a canvas, and its viewer.
 #[wasm_bindgen]
 pub struct Page {
-    view: Box<dyn View>,
+    view: Scene,
     canvas: Canvas,
     viewer: Viewer,
     texts: Texts,
@@ -61,7 +61,7 @@ impl Page {
     #[wasm_bindgen(constructor)]
     pub fn new(canvas: HtmlCanvasElement, view: &str) -> Result<Page, JsValue> {
         console_error_panic_hook::set_once();
-        let view = named(view).map_err(js_error)?;
+        let view = Scene::named(view).map_err(js_error)?;
         let viewer = Viewer { only_points: !view.takes_events(), ..Viewer::default() };
         Ok(Page {
             view,
@@ -136,17 +136,21 @@ impl Page {
 
     /// The height of the canvas in CSS pixels, if there is so much `room` for it; `None` if the style sheet decides.
     pub fn height(&self, room: f64) -> Option<f64> {
-        self.view.height(self.viewer.size[0], room)
+        match &self.view {
+            Scene::Lanes(lanes) => Some(lanes.height(self.viewer.size[0], room)),
+            Scene::Live(live) => Some(live.height()),
+            Scene::Scope(_) | Scene::Tune(_) => None,
+        }
     }
 
     /// The distance from lane to lane in CSS pixels; 0 without lanes.
     pub fn pitch(&self) -> f64 {
-        self.view.pitch(self.viewer.size)
+        if let Scene::Lanes(lanes) = &self.view { lanes.pitch(self.viewer.size) } else { 0.0 }
     }
 
     /// The number of each lane's colour.
     pub fn colours(&self) -> Vec<u8> {
-        self.view.colours()
+        if let Scene::Lanes(lanes) = &self.view { lanes.colours() } else { Vec::new() }
     }
 
     /// True if there is a problem with the last link.

@@ -63,9 +63,30 @@ impl View {
         Span::try_from_secs_f64(seconds.max(0.0)).ok().map(|span| seen.right.before(span))
     }
 
+    /// The height in CSS pixels of a picture of this width, if there is so much `room` for it.
+    pub(super) fn height(&self, width: f64, room: f64) -> f64 {
+        compare::height(self.comparison().lanes().len(), [width, room], self.below)
+    }
+
     /// The distance from lane to lane, in CSS pixels.
-    fn distance(&self, size: [f64; 2]) -> f64 {
+    pub(super) fn pitch(&self, size: [f64; 2]) -> f64 {
         compare::pitch(self.comparison().lanes().len(), size, self.below)
+    }
+
+    /// The number of each lane's colour.
+    pub(super) fn colours(&self) -> Vec<u8> {
+        compare::colours(self.comparison().lanes())
+    }
+
+    /// The policy of a lane with all of its optional words.
+    pub(super) fn about(&self, name: &str) -> String {
+        let Some(lane) = self.lane(name) else { return String::new() };
+        // A block is a sixtieth of the window, which is seldom a round time.
+        let word = |word: &str| match word.parse::<Span>() {
+            Ok(span) if word.contains('.') => axis::seconds(span.as_secs_f64()),
+            _ => word.to_owned(),
+        };
+        lane.policy().to_string().split(' ').map(word).collect::<Vec<_>>().join(" ")
     }
 
     /// The lane of the setting `name`; `None` for another setting, or a lane that does not exist.
@@ -112,35 +133,12 @@ impl view::View for View {
     fn get(&self, name: &str) -> String {
         match self.lane(name) {
             Some(lane) => lane.template().to_string(),
-            None => self.run().get(name),
+            None => self.shown.get(name),
         }
-    }
-
-    /// The policy of a lane with all of its optional words.
-    fn about(&self, name: &str) -> String {
-        let Some(lane) = self.lane(name) else { return String::new() };
-        // A block is a sixtieth of the window, which is seldom a round time.
-        let word = |word: &str| match word.parse::<Span>() {
-            Ok(span) if word.contains('.') => axis::seconds(span.as_secs_f64()),
-            _ => word.to_owned(),
-        };
-        lane.policy().to_string().split(' ').map(word).collect::<Vec<_>>().join(" ")
     }
 
     fn policy(&self, name: &str) -> String {
         self.lane(name).map(|lane| lane.policy().to_string()).unwrap_or_default()
-    }
-
-    fn height(&self, width: f64, room: f64) -> Option<f64> {
-        Some(compare::height(self.comparison().lanes().len(), [width, room], self.below))
-    }
-
-    fn pitch(&self, size: [f64; 2]) -> f64 {
-        self.distance(size)
-    }
-
-    fn colours(&self) -> Vec<u8> {
-        compare::colours(self.comparison().lanes())
     }
 
     fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {

@@ -8,6 +8,7 @@
 
 use super::Page;
 use crate::page::pointer::{DRAG, Pointer, Press};
+use crate::page::view::Scene;
 use ratescope_lab::view::{Click, Hit, edges, seconds_per_pixel};
 use wasm_bindgen::prelude::*;
 
@@ -118,7 +119,9 @@ impl Page {
             }
         } else {
             let seen = self.viewer.viewport(self.view.run());
-            self.view.click(&seen, press.from);
+            if let Scene::Tune(tune) = &mut self.view {
+                tune.click(&seen, press.from);
+            }
         }
         true
     }

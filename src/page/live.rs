@@ -59,6 +59,11 @@ impl View {
     fn viewport<'a>(&'a self, seen: &Viewport<'a>) -> Viewport<'a> {
         Viewport { tops: &self.edges, ..*seen }
     }
+
+    /// The height of the picture in CSS pixels.
+    pub(super) fn height(&self) -> f64 {
+        live::height(&self.service.live)
+    }
 }
 
 impl view::View for View {
@@ -83,7 +88,8 @@ impl view::View for View {
                 self.service.live.name(each);
             }
             "limiter" => value.clone_into(&mut self.limiters),
-            _ => self.service.set(name, value)?,
+            "window" => self.service.live.window = value.parse()?,
+            _ => {}
         }
         Ok(())
     }
@@ -95,12 +101,9 @@ impl view::View for View {
         match name {
             "limit" => first().map_or(String::new(), |quota| quota.to_string()),
             "lanes" => beside(&self.limiters),
-            _ => self.service.get(name),
+            "window" => self.service.live.window.to_string(),
+            _ => String::new(),
         }
-    }
-
-    fn height(&self, _width: f64, _room: f64) -> Option<f64> {
-        Some(live::height(&self.service.live))
     }
 
     fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {
@@ -196,7 +199,10 @@ impl AnyRun for Service {
         let mut wrong = None;
         for part in fragment.split('&') {
             if let Some(window) = part.strip_prefix("window=") {
-                wrong = self.set("window", window).err();
+                match window.parse() {
+                    Ok(window) => self.live.window = window,
+                    Err(error) => wrong = Some(error),
+                }
             }
         }
         Ok(Entry { paused: false, at: Time::ZERO, arrived: true, wrong })
@@ -208,16 +214,5 @@ impl AnyRun for Service {
 
     fn fragment(&self) -> String {
         format!("window={}", self.live.window)
-    }
-
-    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        if name == "window" {
-            self.live.window = value.parse()?;
-        }
-        Ok(())
-    }
-
-    fn get(&self, name: &str) -> String {
-        if name == "window" { self.live.window.to_string() } else { String::new() }
     }
 }

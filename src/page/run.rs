@@ -62,12 +62,6 @@ pub(super) trait AnyRun {
     fn recording(&self, _paused: bool) -> Option<String> {
         Some(self.fragment())
     }
-
-    /// Gives a setting a value.
-    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError>;
-
-    /// The value of a setting; empty where there is none.
-    fn get(&self, name: &str) -> String;
 }
 
 /// How a link's run was entered.
@@ -162,6 +156,26 @@ impl<E: Experiment + Clone> Shown<E> {
         {
             *past = new;
         }
+    }
+
+    /// Gives a setting a value. For recorded events, the window may also be `all` of them.
+    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        let Some((past, window)) = &mut self.past else { return self.run.set(name, value) };
+        match (name, value) {
+            ("window", "all") => *window = None,
+            ("window", _) => *window = Some(value.parse()?),
+            _ => {
+                let mut settings = past.run().settings().clone();
+                settings.set(name, value)?;
+                *past = Past::new(settings, past.events().to_vec())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The value of a setting; empty where there is none.
+    pub(super) fn get(&self, name: &str) -> String {
+        self.run().settings().get(name)
     }
 
     /// Decides the visible recorded events.
@@ -269,25 +283,6 @@ impl<E: Experiment + Clone> AnyRun for Shown<E> {
 
     fn recording(&self, paused: bool) -> Option<String> {
         Some(Link { paused, ..self.run.link()? }.to_string())
-    }
-
-    /// For recorded events, the window may also be `all` of them.
-    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        let Some((past, window)) = &mut self.past else { return self.run.set(name, value) };
-        match (name, value) {
-            ("window", "all") => *window = None,
-            ("window", _) => *window = Some(value.parse()?),
-            _ => {
-                let mut settings = past.run().settings().clone();
-                settings.set(name, value)?;
-                *past = Past::new(settings, past.events().to_vec())?;
-            }
-        }
-        Ok(())
-    }
-
-    fn get(&self, name: &str) -> String {
-        self.run().settings().get(name)
     }
 }
 

@@ -66,6 +66,24 @@ impl View {
         format!("The limit is {} per {} now: {change}.", scope::limit_text(limit), spaced(decay))
     }
 
+    /// The time of the highest rate of recorded events.
+    pub(super) fn peak(&self) -> Option<Time> {
+        self.shown.peak(self.scope().settings().decay)
+    }
+
+    /// Notes that another run has begun.
+    pub(super) fn begin(&mut self) {
+        self.before = None;
+    }
+
+    /// Gives the limit the value that has the same rate over the changed interval.
+    pub(super) fn keep_rate(&mut self) {
+        let Some((limit, was)) = self.before.take() else { return };
+        let limit = limit * self.scope().settings().decay.as_secs_f64() / was.as_secs_f64();
+        // A limit out of range stays as it is.
+        let _ = self.shown.set("limit", &(libm::round(limit * 1e6) / 1e6).to_string());
+    }
+
     /// How long until the next event would be allowed.
     fn again(&self) -> Retry {
         self.scope().instrument().retry_after(self.scope().now())
@@ -91,11 +109,6 @@ impl view::View for View {
         self.top.jump();
     }
 
-    /// The time of the highest rate of recorded events.
-    fn landmark(&self) -> Option<Time> {
-        self.shown.peak(self.scope().settings().decay)
-    }
-
     fn takes_events(&self) -> bool {
         !self.shown.is_past()
     }
@@ -113,10 +126,6 @@ impl view::View for View {
 
     fn jump(&mut self) {
         self.top.jump();
-    }
-
-    fn begin(&mut self) {
-        self.before = None;
     }
 
     fn draw(&self, seen: &Viewport) -> Vec<Mark> {
@@ -151,11 +160,8 @@ impl view::View for View {
         Ok(())
     }
 
-    fn keep_rate(&mut self) {
-        let Some((limit, was)) = self.before.take() else { return };
-        let limit = limit * self.scope().settings().decay.as_secs_f64() / was.as_secs_f64();
-        // A limit out of range stays as it is.
-        let _ = self.shown.set("limit", &(libm::round(limit * 1e6) / 1e6).to_string());
+    fn get(&self, name: &str) -> String {
+        self.shown.get(name)
     }
 
     fn policy(&self, _name: &str) -> String {

@@ -1,7 +1,8 @@
 //! Links and settings.
 
-use super::Page;
+use super::{Page, nudge};
 use crate::page::run::Entry;
+use crate::page::view::Scene;
 use ratescope::internal::number;
 use ratescope::time::Time;
 use ratescope_lab::plot::axis;
@@ -65,7 +66,7 @@ impl Page {
 
     /// More about the value of a setting, or an empty text.
     pub fn about(&self, name: &str) -> String {
-        self.view.about(name)
+        if let Scene::Lanes(lanes) = &self.view { lanes.about(name) } else { String::new() }
     }
 
     /// The policy that decides: of the lane if `name` is a lane's setting, or else of the view.
@@ -76,7 +77,11 @@ impl Page {
     /// Moves a setting to its next value, up if `by` is 1 and down if it is -1.
     pub fn nudge(&mut self, name: &str, by: f64) {
         self.act();
-        if let Some(value) = self.view.next(name, by) {
+        let next = match &self.view {
+            Scene::Tune(tune) if name == "limit" => tune.next_limit(by),
+            view => nudge::next(name, &view.get(name), by),
+        };
+        if let Some(value) = next {
             // A value beyond the end of the range is refused, so nothing changes there.
             let _ = self.view.set(name, &value);
         }
@@ -90,7 +95,9 @@ impl Page {
     /// After a change of the interval, gives the limit the value with which the allowed rate is the same as before.
     pub fn keep_rate(&mut self) {
         self.act();
-        self.view.keep_rate();
+        if let Scene::Scope(scope) = &mut self.view {
+            scope.keep_rate();
+        }
     }
 
     /// The position of a setting's slider: the decimal logarithm of the value.

@@ -1,6 +1,7 @@
 //! The viewer's clock, and looking back at the past.
 
 use super::{Page, js_error};
+use crate::page::view::Scene;
 use crate::page::viewer::Play;
 use ratescope::time::{Span, Time};
 use ratescope_lab::view::scope::Term;
@@ -59,11 +60,12 @@ impl Page {
         self.viewer.return_to_live();
     }
 
-    /// Shows the instant `at`, in microseconds since 1970, or else the view's landmark, in the middle of the picture.
-    /// Returns the instant; `None` if there is neither.
+    /// Shows the instant `at`, in microseconds since 1970, or else that of the highest rate of recorded events, in the
+    /// middle of the picture. Returns the instant; `None` if there is neither.
     pub fn show(&mut self, at: Option<f64>) -> Option<f64> {
         self.act();
-        let at = at.map(|micros| Time::from_micros(micros as i64)).or(self.view.landmark())?;
+        let peak = if let Scene::Scope(scope) = &self.view { scope.peak() } else { None };
+        let at = at.map(|micros| Time::from_micros(micros as i64)).or(peak)?;
         let half = self.window().as_secs_f64() / 2.0;
         self.look_back(at, -half);
         Some(at.as_micros() as f64)
@@ -125,7 +127,9 @@ impl Page {
     /// Resets the viewer and the scales, since another run begins.
     pub(super) fn begin(&mut self) {
         self.viewer.begin();
-        self.view.begin();
+        if let Scene::Scope(scope) = &mut self.view {
+            scope.begin();
+        }
         self.view.jump();
     }
 

@@ -29,6 +29,35 @@ impl View {
     }
 }
 
+impl View {
+    /// The next limit, up if `by` is 1 and down if it is -1; `None` if there is none.
+    pub(super) fn next_limit(&self, by: f64) -> Option<String> {
+        let limit = self.limit()?;
+        let next = if by > 0.0 {
+            scale::nice().find(|nice| *nice > limit)
+        } else {
+            // A bucket smaller than 1 lets nothing through.
+            scale::nice()
+                .skip_while(|nice| self.choices.by.is_none() && *nice < 1.0)
+                .take_while(|nice| *nice < limit)
+                .last()
+        };
+        next.map(|limit| limit.to_string())
+    }
+
+    /// A click on a bucket chooses the bucket, and a click on the curve the limit there.
+    pub(super) fn click(&mut self, seen: &Viewport, at: [f64; 2]) {
+        let Some(picture) = self.picture() else { return };
+        if let Some(Burst { rate, .. }) = tune::burst_at(&picture, seen, at) {
+            self.choices.by = None;
+            self.choices.rate = Some(rate);
+            self.choices.limit = None;
+        } else if tune::is_on_curve(&picture, seen, at) {
+            view::View::drag(self, seen, at);
+        }
+    }
+}
+
 impl view::View for View {
     fn run(&self) -> &dyn AnyRun {
         &self.choices
@@ -51,28 +80,13 @@ impl view::View for View {
         }
     }
 
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        self.choices.set(name, value)
+    }
+
     /// The limiter in force.
     fn policy(&self, _name: &str) -> String {
         self.choices.limiter_of_today().map_or(String::new(), |limiter| limiter.to_string())
-    }
-
-    fn next(&self, name: &str, by: f64) -> Option<String> {
-        match name {
-            "limit" => {
-                let limit = self.limit()?;
-                let next = if by > 0.0 {
-                    scale::nice().find(|nice| *nice > limit)
-                } else {
-                    // A bucket smaller than 1 lets nothing through.
-                    scale::nice()
-                        .skip_while(|nice| self.choices.by.is_none() && *nice < 1.0)
-                        .take_while(|nice| *nice < limit)
-                        .last()
-                };
-                next.map(|limit| limit.to_string())
-            }
-            _ => super::nudge::next(name, &self.get(name), by),
-        }
     }
 
     fn ease(&mut self, _seen: &Viewport, _wall: f64, _still: bool) -> bool {
@@ -104,18 +118,6 @@ impl view::View for View {
         if limit.is_some() && limit != self.limit() {
             self.choices.limit = limit;
             self.data.refusals = None;
-        }
-    }
-
-    /// A click on a bucket chooses the bucket, and a click on the curve the limit there.
-    fn click(&mut self, seen: &Viewport, at: [f64; 2]) {
-        let Some(picture) = self.picture() else { return };
-        if let Some(Burst { rate, .. }) = tune::burst_at(&picture, seen, at) {
-            self.choices.by = None;
-            self.choices.rate = Some(rate);
-            self.choices.limit = None;
-        } else if tune::is_on_curve(&picture, seen, at) {
-            self.drag(seen, at);
         }
     }
 
@@ -158,13 +160,5 @@ impl AnyRun for Choices {
 
     fn fragment(&self) -> String {
         self.to_string()
-    }
-
-    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        self.set(name, value)
-    }
-
-    fn get(&self, name: &str) -> String {
-        self.get(name)
     }
 }

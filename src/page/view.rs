@@ -1,29 +1,69 @@
-//! The differences between the views. Everything that they share is in the [page](super).
+//! The views, and what is asked of each of them. Everything that they share is in the [page](super). What only one view has
+//! is a method of its own, and the page asks the [scene](Scene) which view it is.
 
-use super::compare;
-use super::nudge;
 use super::run::{AnyRun, Shown};
-use super::scope;
-use super::{live, tune};
+use super::{compare, live, scope, tune};
 use crate::texts::Texts;
+use core::ops::{Deref, DerefMut};
 use ratescope::text::ParseError;
 use ratescope::time::Time;
 use ratescope_lab::plot::Mark;
 use ratescope_lab::view::{Fates, Hit, Viewport};
 
-/// The view that an HTML file names.
-pub(super) fn named(name: &str) -> Result<Box<dyn View>, ParseError> {
-    match name {
-        "scope" => Ok(Box::new(scope::View::with_readouts(Shown::new()?))),
-        "figure" => Ok(Box::new(scope::View::new(Shown::new()?))),
-        "compare" => Ok(Box::new(compare::View::new(Shown::new()?))),
-        "lanes" => Ok(Box::new(compare::View::named(Shown::new()?))),
-        "framed-lanes" => Ok(Box::new(compare::View::framed(Shown::new()?))),
-        "tune" => Ok(Box::new(tune::View::default())),
-        "live" => Ok(Box::new(live::View::default())),
-        "client" => Ok(Box::new(scope::View::new(Shown::past()?))),
-        "client-lanes" => Ok(Box::new(compare::View::named(Shown::past()?))),
-        _ => Err(ParseError::whole(name, "not a view")),
+/// The view of a page.
+pub(super) enum Scene {
+    /// One limiter, measured.
+    Scope(Box<scope::View>),
+    /// A lane for each limiter.
+    Lanes(Box<compare::View>),
+    /// The answer about a log.
+    Tune(Box<tune::View>),
+    /// A running service.
+    Live(Box<live::View>),
+}
+
+impl Scene {
+    /// The view that an HTML file names.
+    pub(super) fn named(name: &str) -> Result<Scene, ParseError> {
+        Ok(match name {
+            "scope" => Scene::Scope(Box::new(scope::View::with_readouts(Shown::new()?))),
+            "figure" => Scene::Scope(Box::new(scope::View::new(Shown::new()?))),
+            "client" => Scene::Scope(Box::new(scope::View::new(Shown::past()?))),
+            "compare" => Scene::Lanes(Box::new(compare::View::new(Shown::new()?))),
+            "lanes" => Scene::Lanes(Box::new(compare::View::named(Shown::new()?))),
+            "framed-lanes" => Scene::Lanes(Box::new(compare::View::framed(Shown::new()?))),
+            "client-lanes" => Scene::Lanes(Box::new(compare::View::named(Shown::past()?))),
+            "tune" => Scene::Tune(Box::default()),
+            "live" => Scene::Live(Box::default()),
+            _ => return Err(ParseError::whole(name, "not a view")),
+        })
+    }
+}
+
+impl Deref for Scene {
+    type Target = dyn View;
+
+    // One function in place of a match at each call.
+    #[inline(never)]
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Scene::Scope(view) => &**view,
+            Scene::Lanes(view) => &**view,
+            Scene::Tune(view) => &**view,
+            Scene::Live(view) => &**view,
+        }
+    }
+}
+
+impl DerefMut for Scene {
+    #[inline(never)]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        match self {
+            Scene::Scope(view) => &mut **view,
+            Scene::Lanes(view) => &mut **view,
+            Scene::Tune(view) => &mut **view,
+            Scene::Live(view) => &mut **view,
+        }
     }
 }
 
@@ -38,50 +78,15 @@ pub(super) trait View {
     /// The earliest instant that the run remembers; with recorded events, the time of the first.
     fn oldest(&self) -> Time;
 
-    /// An instant worth looking at, if there is one.
-    fn landmark(&self) -> Option<Time> {
-        None
-    }
-
     /// Gives a setting a value, as text.
-    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        self.run_mut().set(name, value)
-    }
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError>;
 
     /// The value of a setting, as text; empty where there is none.
-    fn get(&self, name: &str) -> String {
-        self.run().get(name)
-    }
-
-    /// The next value of a setting, up if `by` is 1 and down if it is -1; `None` if there is none.
-    fn next(&self, name: &str, by: f64) -> Option<String> {
-        nudge::next(name, &self.get(name), by)
-    }
-
-    /// More about the value of a setting; empty if there is no more to say.
-    fn about(&self, _name: &str) -> String {
-        String::new()
-    }
+    fn get(&self, name: &str) -> String;
 
     /// The policy that decides: of the lane if `name` is a lane's setting, or else of the view.
     fn policy(&self, _name: &str) -> String {
         String::new()
-    }
-
-    /// The height in CSS pixels of a picture of this width, if there is so much `room` for it; `None` if the style
-    /// sheet decides.
-    fn height(&self, _width: f64, _room: f64) -> Option<f64> {
-        None
-    }
-
-    /// The distance from lane to lane in CSS pixels; 0 without lanes.
-    fn pitch(&self, _size: [f64; 2]) -> f64 {
-        0.0
-    }
-
-    /// The number of each lane's colour.
-    fn colours(&self) -> Vec<u8> {
-        Vec::new()
     }
 
     /// Moves the scales towards their targets; returns whether they moved.
@@ -89,12 +94,6 @@ pub(super) trait View {
 
     /// Makes the scales jump to their targets at the next call of [`ease`](Self::ease).
     fn jump(&mut self);
-
-    /// Notes that another run has begun.
-    fn begin(&mut self) {}
-
-    /// Gives the limit the value that has the same rate over the changed interval.
-    fn keep_rate(&mut self) {}
 
     /// The picture.
     fn draw(&self, seen: &Viewport) -> Vec<Mark>;
@@ -117,18 +116,13 @@ pub(super) trait View {
     /// Moves the limit to a point of the picture.
     fn drag(&mut self, _seen: &Viewport, _at: [f64; 2]) {}
 
-    /// Takes a click on a point of a picture in which clicks make no events.
-    fn click(&mut self, _seen: &Viewport, _at: [f64; 2]) {}
-
     /// What became of an event that was just made.
     fn fates(&self) -> Option<Fates> {
         None
     }
 
     /// True if clicks and keys make events.
-    fn takes_events(&self) -> bool {
-        true
-    }
+    fn takes_events(&self) -> bool;
 
     /// True if time passes in the picture.
     fn has_time(&self) -> bool {
@@ -136,7 +130,7 @@ pub(super) trait View {
     }
 
     /// Takes numbers that were computed elsewhere, by their name.
-    fn receive(&mut self, _name: &str, _numbers: &[f64]) {}
+    fn receive(&mut self, name: &str, numbers: &[f64]);
 
     /// Writes the texts beside the picture.
     fn write_texts(&self, seen: &Viewport, texts: &mut Texts);
