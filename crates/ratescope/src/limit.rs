@@ -90,11 +90,11 @@
 //! Limiters that measure a rate follow the clock at once, as Exim does. An event out of order sets
 //! their time back, so the time between decays once more when the clock catches up.
 
-/// Calls the macro `$to` with `$with`, followed by the list of all limiters. The limiter by hour is read by the form of the
-/// adaptive one.
+/// Calls the macro `$to` with `$with`, followed by the list of all limiters: those with a text form of their own, the
+/// limiter by hour, which is read by the form of the adaptive one, and those of users, which have none.
 macro_rules! limiters {
     ($to:ident! $with:tt) => {
-        limiters_with_forms! { $to! $with by_hour::ByHour boxed, }
+        limiters_with_forms! { $to! $with by_hour::ByHour boxed, custom::Custom, }
     };
 }
 
@@ -128,6 +128,7 @@ macro_rules! limiters_with_forms {
 
 pub mod adaptive;
 pub mod by_hour;
+pub mod custom;
 pub mod earrrl;
 pub mod envoy;
 pub mod exim;
@@ -230,7 +231,8 @@ const SHORTEST: Span = Span::from_micros(1);
 /// # }
 /// ```
 ///
-/// A policy and a rule file name limiters by their text forms, so they take those of this crate only.
+/// A policy takes it as [`Custom`](custom::Custom), beside the limiters of this crate. It has no text form, so no rule
+/// file names it, and Redis can't compute it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a limiter",
     label = "a limiter is an algorithm with its numbers",

@@ -165,6 +165,9 @@ impl Limit {
     /// Why a store that has only f64, such as Redis, can't compute the limit, or not exactly: see
     /// [`in_f64`](crate::limit::in_f64). `None` if it can.
     pub fn not_in_f64(&self) -> Option<String> {
+        if matches!(self.limiter, AnyLimiter::Custom(_)) {
+            return Some("an algorithm of your own, which runs in memory only".to_owned());
+        }
         let error = self.limiter.in_f64().err()?;
         Some(format!("not exact where only f64 exists, as on Redis: {error}"))
     }

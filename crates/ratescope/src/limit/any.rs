@@ -69,16 +69,6 @@ macro_rules! define {
                 }
             }
 
-            impl FromStr for super::$module::$limiter {
-                type Err = ParseError;
-
-                fn from_str(text: &str) -> Result<Self, ParseError> {
-                    match AnyLimiter::read(text, None)? {
-                        AnyLimiter::$limiter(limiter) => Ok(limiter),
-                        _ => Err(another::<Self>(text)),
-                    }
-                }
-            }
         )*
 
         /// The kinds of kept states, in the order of the limiters. A kind that several limiters share is repeated.
@@ -102,6 +92,23 @@ macro_rules! state {
 }
 
 limiters!(define! {});
+
+macro_rules! from_text {
+    ({} $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {$(
+        impl FromStr for super::$module::$limiter {
+            type Err = ParseError;
+
+            fn from_str(text: &str) -> Result<Self, ParseError> {
+                match AnyLimiter::read(text, None)? {
+                    AnyLimiter::$limiter(limiter) => Ok(limiter),
+                    _ => Err(another::<Self>(text)),
+                }
+            }
+        }
+    )*};
+}
+
+limiters_with_forms!(from_text! {} by_hour::ByHour boxed,);
 
 macro_rules! forms {
     ({} $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {

@@ -371,6 +371,8 @@ pub enum KeptError {
         /// The name of the number.
         part: &'static str,
     },
+    /// A [limiter of one's own](super::custom) has no state in plain units.
+    Custom,
     /// More bytes follow the state.
     Trailing {
         /// How many bytes follow.
@@ -386,6 +388,7 @@ impl fmt::Display for KeptError {
                 write!(f, "the version is {found}, and this is read by version {VERSION}")
             }
             KeptError::Shape(error) => write!(f, "the shape cannot be read: {error}"),
+            KeptError::Custom => f.write_str("no bytes are the state of a custom limiter"),
             KeptError::OutOfRange { part } => write!(f, "{part} is out of range"),
             KeptError::Trailing { bytes } => write!(f, "{bytes} bytes follow the state"),
         }

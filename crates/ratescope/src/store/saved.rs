@@ -30,7 +30,8 @@
 //! A limit is found again by its key and the [shape](crate::limit::kept::Shape) of its states. So its numbers
 //! may change from one version of a service to the next, and a limit that is new starts without states. If the numbers
 //! have changed, the states become what a [reload](crate::MemoryStore::reload) at the time of saving makes of them: a bucket is
-//! never fuller than full. States that were counted by numbers of their own go on with the usual ones.
+//! never fuller than full. States that were counted by numbers of their own go on with the usual ones. Those of a
+//! [limiter of your own](crate::limit::custom) are not saved: its keys start anew.
 //!
 //! The bytes have only the hashes of keys, and their secret. Whoever reads the bytes can check whether a guessed key is
 //! there, and can choose keys whose hashes collide: keep the bytes from those who choose keys.
@@ -230,6 +231,9 @@ where
         out.extend(numbers.as_bytes());
         out.extend(self.hasher().words().map(u64::to_le_bytes).as_flattened());
         out.extend(self.latest().as_micros().to_le_bytes());
+        if !self.limiter().kept_shape().can_be_kept() {
+            return;
+        }
         self.each_by_use(|hash, refused, state| {
             out.extend(hash.to_le_bytes());
             out.extend(refused.to_le_bytes());

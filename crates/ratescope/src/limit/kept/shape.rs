@@ -1,7 +1,9 @@
 //! Shapes: what the numbers of a kept state refer to.
 
 use super::{Bytes, KeptError};
+use crate::limit::algorithm::Algorithm;
 use crate::limit::any::KINDS;
+use crate::limit::custom::Custom;
 use crate::text::ParseError;
 use crate::time::Span;
 use alloc::string::String;
@@ -63,10 +65,15 @@ impl Shape {
         Shape { kind, spans: all }
     }
 
+    /// False for the states of a [limiter of your own](crate::limit::custom), which no other limiter can use.
+    pub(crate) fn can_be_kept(&self) -> bool {
+        self.kind != Custom::KIND
+    }
+
     /// The part that differs in `other`, such as `algorithm`, `period` or `half-life`; `None` when the two are
     /// equal.
     pub fn difference(&self, other: &Shape) -> Option<&'static str> {
-        if self.kind != other.kind {
+        if self.kind != other.kind || !self.can_be_kept() {
             return Some("algorithm");
         }
         let mut both = self.spans.iter().zip(other.spans);

@@ -2,6 +2,7 @@
 //! at work.
 
 mod corpus;
+mod custom;
 mod deciding;
 mod exceptions;
 mod files;
