@@ -150,6 +150,7 @@ pub mod any;
 pub mod atomic;
 pub(crate) mod bucket;
 mod by_bucket;
+mod by_window;
 mod history;
 pub mod in_f64;
 pub mod kept;
@@ -160,6 +161,8 @@ mod server;
 mod text;
 
 pub use any::FORMS;
+pub use by_bucket::ByBucket;
+pub use by_window::ByWindow;
 pub use text::Form;
 pub(crate) use text::head;
 

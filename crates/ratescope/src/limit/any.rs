@@ -69,10 +69,25 @@ macro_rules! define {
                 }
             }
 
-        )*
+            impl OneOf for super::$module::$limiter {
+                #[inline(always)]
+                fn any(state: Self::State) -> AnyState {
+                    AnyState::$limiter(state.into())
+                }
 
-        /// The kinds of kept states, in the order of the limiters. A kind that several limiters share is repeated.
-        pub(super) const KINDS: &[&Kind] = &[$(<super::$module::$limiter as Algorithm>::KIND,)*];
+                #[inline(always)]
+                fn of(state: &AnyState) -> Option<&Self::State> {
+                    let AnyState::$limiter(own) = state else { return None };
+                    Some(own)
+                }
+
+                #[inline(always)]
+                fn of_mut(state: &mut AnyState) -> Option<&mut Self::State> {
+                    let AnyState::$limiter(own) = state else { return None };
+                    Some(own)
+                }
+            }
+        )*
 
         /// Reads the words after the name of the limiter whose form is `form`.
         pub(super) fn read(form: &Form, given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
@@ -94,8 +109,11 @@ macro_rules! state {
 limiters!(define! {});
 
 macro_rules! from_text {
-    ({} $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {$(
-        impl FromStr for super::$module::$limiter {
+    ({} $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
+        /// The kinds of kept states, in the order of the limiters. A kind that several limiters share is repeated.
+        pub(super) const KINDS: &[&Kind] = &[$(<super::$module::$limiter as Algorithm>::KIND,)*];
+
+        $(impl FromStr for super::$module::$limiter {
             type Err = ParseError;
 
             fn from_str(text: &str) -> Result<Self, ParseError> {
@@ -104,8 +122,8 @@ macro_rules! from_text {
                     _ => Err(another::<Self>(text)),
                 }
             }
-        }
-    )*};
+        })*
+    };
 }
 
 limiters_with_forms!(from_text! {} by_hour::ByHour boxed,);
@@ -127,40 +145,37 @@ macro_rules! each {
     ($of:expr, |$l:ident| $body:expr) => { limiters!(each! { $of, $l, $body }) };
 }
 
-/// Evaluates `$body` with the limiter in `$of`, and wraps the result as its state.
-macro_rules! stated {
-    ({ $of:expr, $l:ident, $body:expr } $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
-        match $of { $(AnyLimiter::$limiter($l) => AnyState::$limiter($body.into()),)* }
-    };
-    ($of:expr, |$l:ident| $body:expr) => { limiters!(stated! { $of, $l, $body }) };
-}
+/// A limiter that is one of [`AnyLimiter`], and its states among those of [`AnyState`].
+trait OneOf: Algorithm {
+    /// A state of this limiter as one of any.
+    fn any(state: Self::State) -> AnyState;
 
-/// Evaluates `$body` with the limiter and its state, or `$other` when the state is of another kind.
-macro_rules! matched {
-    (
-        { $of:expr, $state:expr, $l:ident, $s:ident, $body:expr, $other:expr }
-        $($module:ident::$limiter:ident $($boxed:ident)?,)*
-    ) => {
-        match ($of, $state) {
-            $((AnyLimiter::$limiter($l), AnyState::$limiter($s)) => $body,)*
-            _ => $other,
-        }
-    };
-    ($of:expr, $state:expr, |$l:ident, $s:ident| $body:expr, $other:expr) => {
-        limiters!(matched! { $of, $state, $l, $s, $body, $other })
-    };
-}
+    /// The state of this limiter, unless it is one of another kind.
+    fn of(state: &AnyState) -> Option<&Self::State>;
 
-/// The state of the limiter in `$of` as of `$now`.
-macro_rules! drained {
-    ({ $of:expr, $state:expr, $now:expr } $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
-        match ($of, $state) {
-            $((AnyLimiter::$limiter(l), AnyState::$limiter(s)) => {
-                AnyState::$limiter(Algorithm::as_of(l, s, $now).into())
-            })*
-            _ => $of.initial(),
+    /// As [`of`](Self::of), to change it.
+    fn of_mut(state: &mut AnyState) -> Option<&mut Self::State>;
+
+    /// Reads a state. One of another kind counts as that of a new key.
+    #[inline(always)]
+    fn read_any<R>(&self, state: &AnyState, read: impl FnOnce(&Self::State) -> R) -> R {
+        match Self::of(state) {
+            Some(own) => read(own),
+            None => read(&self.initial()),
         }
-    };
+    }
+
+    /// Changes a state. One of another kind is replaced.
+    #[inline(always)]
+    fn change_any<R>(&self, state: &mut AnyState, change: impl FnOnce(&mut Self::State) -> R) -> R {
+        if let Some(own) = Self::of_mut(state) {
+            return change(own);
+        }
+        let mut new = self.initial();
+        let result = change(&mut new);
+        *state = Self::any(new);
+        result
+    }
 }
 
 /// The error about the text of another limiter than `L`.
@@ -231,7 +246,7 @@ impl AnyLimiter {
     /// How much of the [quota](Self::quota) is left, never more than it.
     #[cfg(feature = "std")]
     pub(crate) fn left(&self, state: &AnyState, now: Time) -> f64 {
-        matched!(self, state, |l, s| l.left(s, now), self.left(&self.initial(), now))
+        each!(self, |l| l.read_any(state, |s| l.left(s, now)))
     }
 
     /// A limiter that admits `percent` of what this one admits: the periods stay, and counts, bursts and queues are
@@ -264,15 +279,21 @@ impl AnyLimiter {
     }
 
     pub(super) fn write(&self, state: &AnyState, now: Time, out: &mut Content) {
-        matched!(self, state, |l, s| l.keep(s, now, out), self.write(&self.initial(), now, out));
+        each!(self, |l| l.read_any(state, |s| l.keep(s, now, out)));
     }
 
     pub(super) fn state(&self, bytes: &mut Bytes<'_>) -> Result<AnyState, KeptError> {
-        Ok(stated!(self, |l| l.restore(bytes)?))
+        fn state<L: OneOf>(limiter: &L, bytes: &mut Bytes<'_>) -> Result<AnyState, KeptError> {
+            limiter.restore(bytes).map(L::any)
+        }
+        each!(self, |l| state(l, bytes))
     }
 
     pub(super) fn drained(&self, state: &AnyState, now: Time) -> AnyState {
-        limiters!(drained! { self, state, now })
+        fn drained<L: OneOf>(limiter: &L, state: &AnyState, now: Time) -> AnyState {
+            L::any(limiter.read_any(state, |s| limiter.as_of(s, now)))
+        }
+        each!(self, |l| drained(l, state, now))
     }
 
     /// This limiter, draining at the rate by which a state was counted elsewhere: `a` and `b` of a bucket, or nginx's
@@ -291,7 +312,7 @@ impl AnyLimiter {
     }
 
     pub(super) fn cut_any(&self, state: &mut AnyState) {
-        matched!(self, state, |l, s| Algorithm::cut(l, s), {});
+        each!(self, |l| l.change_any(state, |s| Algorithm::cut(l, s)));
     }
 }
 
@@ -299,29 +320,34 @@ impl Limiter for AnyLimiter {
     type State = AnyState;
 
     fn initial(&self) -> AnyState {
-        stated!(self, |l| l.initial())
+        fn initial<L: OneOf>(limiter: &L) -> AnyState {
+            L::any(limiter.initial())
+        }
+        each!(self, |l| initial(l))
     }
 
     fn peek(&self, state: &AnyState, now: Time, cost: f64) -> Outcome {
-        matched!(self, state, |l, s| l.peek(s, now, cost), self.peek(&self.initial(), now, cost))
+        each!(self, |l| l.read_any(state, |s| l.peek(s, now, cost)))
     }
 
     fn record(&self, state: &mut AnyState, now: Time, cost: f64, allowed: bool) {
-        matched!(self, &mut *state, |l, s| l.record(s, now, cost, allowed), {
-            *state = self.initial();
-            self.record(state, now, cost, allowed);
-        });
+        each!(self, |l| l.change_any(state, |s| l.record(s, now, cost, allowed)));
     }
 
     fn check_last(&self, state: &mut AnyState, now: Time, cost: f64, others: bool) -> Outcome {
-        matched!(self, &mut *state, |l, s| l.check_last(s, now, cost, others), {
-            *state = self.initial();
-            self.check_last(state, now, cost, others)
-        })
+        each!(self, |l| l.change_any(state, |s| l.check_last(s, now, cost, others)))
     }
 
     fn undo(&self, state: &mut AnyState, at: Time, now: Time, cost: f64) -> bool {
-        matched!(self, state, |l, s| l.undo(s, at, now, cost), false)
+        fn undo<L: OneOf>(
+            limiter: &L,
+            state: &mut AnyState,
+            [at, now]: [Time; 2],
+            cost: f64,
+        ) -> bool {
+            L::of_mut(state).is_some_and(|own| limiter.undo(own, at, now, cost))
+        }
+        each!(self, |l| undo(l, state, [at, now], cost))
     }
 
     fn grows(&self) -> bool {
@@ -329,24 +355,19 @@ impl Limiter for AnyLimiter {
     }
 
     fn forget(&self, state: &mut AnyState, now: Time) {
-        matched!(self, state, |l, s| l.forget(s, now), {});
+        each!(self, |l| l.change_any(state, |s| l.forget(s, now)));
     }
 
     fn retry_after(&self, state: &AnyState, now: Time, cost: f64) -> Retry {
-        matched!(
-            self,
-            state,
-            |l, s| l.retry_after(s, now, cost),
-            self.retry_after(&self.initial(), now, cost)
-        )
+        each!(self, |l| l.read_any(state, |s| l.retry_after(s, now, cost)))
     }
 
     fn remaining(&self, state: &AnyState, now: Time) -> f64 {
-        matched!(self, state, |l, s| l.remaining(s, now), self.remaining(&self.initial(), now))
+        each!(self, |l| l.read_any(state, |s| l.remaining(s, now)))
     }
 
     fn reset_after(&self, state: &AnyState, now: Time) -> Span {
-        matched!(self, state, |l, s| l.reset_after(s, now), Span::ZERO)
+        each!(self, |l| l.read_any(state, |s| l.reset_after(s, now)))
     }
 
     fn max_admitted(&self, window: Span, cost: f64) -> f64 {

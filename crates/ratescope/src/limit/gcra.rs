@@ -24,9 +24,9 @@
 //! The theoretical arrival time alone cannot tell a large debt from a clock that was set back. So the state here is
 //! that of a token bucket, with the time of the latest event beside the missing tokens.
 
-use super::bucket::Bucket;
 pub use super::bucket::State;
-use super::by_bucket::*;
+use super::by_bucket::{BucketKind, ByBucket};
+use super::text::Form;
 use crate::rate::Rate;
 use crate::text::BadNumber;
 
@@ -52,36 +52,48 @@ use crate::text::BadNumber;
 /// assert_eq!(String::from_iter(passed), "11100010101");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+pub type Gcra = ByBucket<Schedule>;
+
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gcra(Bucket);
+#[doc(hidden)]
+pub struct Schedule;
+
+impl BucketKind for Schedule {
+    const FORM: Form = Form {
+        name: "gcra",
+        words: "RATE [burst N]",
+        example: "gcra 10/1s burst 20",
+        about: "as the token bucket: the same decisions, in terms of due times; the burst is the count by default",
+    };
+    const UNIT: &'static str = "tokens used";
+    const SIZE: [&'static str; 2] = ["burst", "the burst"];
+    const WAITS: bool = false;
+}
 
 impl Gcra {
     /// Events at `rate`, and up to `burst` of them at once.
     ///
     /// # Errors
-    /// When the count of the rate or the burst is not from 0.001 to 10^12; both may be 0, which admits [nothing](Self::none).
+    /// When the count of the rate or the burst is not from 0.001 to 10^12; both may be 0, which admits
+    /// [nothing](Self::none).
     pub fn new(rate: Rate, burst: f64) -> Result<Self, BadNumber> {
-        Bucket::new(rate, "the burst", burst).map(Gcra)
+        Self::of_size(rate, burst)
     }
 
-    /// The rate of a steady sender that is never refused.
-    pub fn rate(&self) -> Rate {
-        self.0.rate
+    /// The same rate with a burst of as many events. With 0 it admits [nothing](Self::none).
+    #[doc(alias = "allow_burst")]
+    pub const fn with_burst(self, burst: u32) -> Self {
+        Self::of(self.bucket.of_size(burst))
+    }
+
+    /// How many events pass at once from rest.
+    pub fn burst(&self) -> f64 {
+        self.bucket.size
     }
 
     /// The time of an event, rounded up, and of a full burst, in nanoseconds.
     #[cfg(target_has_atomic = "64")]
     pub(super) const fn nanos(&self) -> [u64; 2] {
-        self.0.nanos()
-    }
-
-    /// How many events pass at once from rest.
-    pub fn burst(&self) -> f64 {
-        self.0.size
+        self.bucket.nanos()
     }
 }
-
-limit_by_bucket!(
-    gcra::Gcra, "gcra", burst by with_burst, "tokens used", waits: false,
-    "as the token bucket: the same decisions, in terms of due times",
-);

@@ -39,9 +39,10 @@
 //! The level is the queue including the event, and including the event that is leaving; the limit is
 //! the size of the queue. Waits are in whole microseconds, rounded up.
 
-use super::bucket::Bucket;
+use super::Limiter;
 pub use super::bucket::State;
-use super::by_bucket::*;
+use super::by_bucket::{BucketKind, ByBucket};
+use super::text::Form;
 use crate::extremes::larger;
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -63,26 +64,43 @@ use crate::time::Time;
 /// // Out goes one each 20 s. The fourth is refused, since three are in the queue.
 /// assert_eq!(waits, [Some(Span::ZERO), Some(Span::from_secs(20)), Some(Span::from_secs(40)), None]);
 /// ```
+pub type LeakyBucket = ByBucket<Queue>;
+
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LeakyBucket(Bucket);
+#[doc(hidden)]
+pub struct Queue;
+
+impl BucketKind for Queue {
+    const FORM: Form = Form {
+        name: "leaky-bucket",
+        words: "RATE [queue N]",
+        example: "leaky-bucket 10/1s queue 20",
+        about: "there is room in the queue, which drains at the rate; the queue is the count by default",
+    };
+    const UNIT: &'static str = "queue";
+    const SIZE: [&'static str; 2] = ["queue", "the queue"];
+    const WAITS: bool = true;
+}
 
 impl LeakyBucket {
     /// Events come out at `rate`, and at most `queue` of them are held.
     ///
     /// # Errors
-    /// When the count of the rate or the queue is not from 0.001 to 10^12; both may be 0, which admits [nothing](Self::none).
+    /// When the count of the rate or the queue is not from 0.001 to 10^12; both may be 0, which admits
+    /// [nothing](Self::none).
     pub fn new(rate: Rate, queue: f64) -> Result<Self, BadNumber> {
-        Bucket::new(rate, "the queue", queue).map(LeakyBucket)
+        Self::of_size(rate, queue)
     }
 
-    /// How fast events come out.
-    pub fn rate(&self) -> Rate {
-        self.0.rate
+    /// The same rate with a queue of as many events. With 0 it admits [nothing](Self::none).
+    #[doc(alias = "allow_burst")]
+    pub const fn with_queue(self, queue: u32) -> Self {
+        Self::of(self.bucket.of_size(queue))
     }
 
     /// How many events the queue holds.
     pub fn queue(&self) -> f64 {
-        self.0.size
+        self.bucket.size
     }
 
     /// The queue at `now`, in events.
@@ -108,8 +126,3 @@ impl LeakyBucket {
         }
     }
 }
-
-limit_by_bucket!(
-    leaky_bucket::LeakyBucket, "leaky-bucket", queue by with_queue, "queue", waits: true,
-    "there is room in the queue, which drains at the rate",
-);

@@ -23,18 +23,14 @@
 //! entries. A log has room for at least [`SPARE`]; when it is full, a new event is merged with the latest entry at the
 //! later time. This may refuse for longer, and never lets more through.
 
-use super::Limiter;
-use super::algorithm::{Algorithm, NotRelaxed, Relax};
 use super::amount::window;
-use super::any::AnyLimiter;
-use super::history::{Blocks, Window, by_window, limit_by_window};
-use super::in_f64::InF64;
-use super::kept::{Bytes, Content, KeptError, Kind, Shape};
+use super::by_window::{ByWindow, Precision};
+use super::history::{Blocks, Window};
+use super::kept::{Kind, Shape};
 use super::text::{Form, Given, Unreadable};
-use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
-use crate::time::{Span, Time};
+use crate::time::Span;
 use core::fmt;
 
 /// The least number of entries that a log has room for.
@@ -64,11 +60,12 @@ pub const MAX_ENTRIES: usize = 100_000;
 /// assert_eq!(String::from_iter(passed), "11100000001");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+pub type SlidingLog = ByWindow<Exact>;
+
+/// Blocks of a microsecond, so that events of different times are in different blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SlidingLog {
-    limit: Rate,
-    window: Window,
-}
+#[doc(hidden)]
+pub struct Exact;
 
 impl SlidingLog {
     /// At most `limit` in any period. A limit of 0 refuses everything.
@@ -76,23 +73,7 @@ impl SlidingLog {
     /// # Errors
     /// When the count of the limit is neither 0 nor from 0.001 to [`MAX_ENTRIES`].
     pub fn new(limit: Rate) -> Result<Self, BadNumber> {
-        let (most, blocks) = window(limit)?;
-        if limit.count() > MAX_ENTRIES as f64 {
-            let want = "at most 100000; a sliding-window takes more";
-            return Err(BadNumber { what: "the count of a rate", given: limit.count(), want });
-        }
-        let capacity = (limit.count() as usize).max(SPARE);
-        Ok(SlidingLog { limit, window: Window { width: 1, blocks, most, capacity } })
-    }
-
-    /// The limit.
-    pub fn limit(&self) -> Rate {
-        self.limit
-    }
-
-    /// The first instant whose events still count at `now`.
-    pub fn since(&self, now: Time) -> Time {
-        self.window.since(now)
+        Self::of(limit, Exact)
     }
 
     /// The most entries that a state can hold, of 16 bytes each.
@@ -101,9 +82,7 @@ impl SlidingLog {
     }
 }
 
-limit_by_window!(SlidingLog);
-
-impl Algorithm for SlidingLog {
+impl Precision for Exact {
     const FORM: Form = Form {
         name: "sliding-log",
         words: "RATE",
@@ -116,24 +95,25 @@ impl Algorithm for SlidingLog {
         read: |_, bytes| Blocks::read(1, bytes).map(drop),
     };
 
-    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
-        Ok(SlidingLog::new(given.rate()?)?.into())
+    fn read(_: Rate, _: &mut Given<'_>) -> Result<Self, Unreadable> {
+        Ok(Exact)
     }
 
-    fn relaxed(&self, by: Relax) -> Result<Self, NotRelaxed> {
-        Ok(SlidingLog::new(by.rate(self.limit)?)?)
+    fn window(self, limit: Rate) -> Result<Window, BadNumber> {
+        let (most, blocks) = window(limit)?;
+        if limit.count() > MAX_ENTRIES as f64 {
+            let want = "at most 100000; a sliding-window takes more";
+            return Err(BadNumber { what: "the count of a rate", given: limit.count(), want });
+        }
+        let capacity = (limit.count() as usize).max(SPARE);
+        Ok(Window { width: 1, blocks, most, capacity })
     }
 
-    fn shape(&self) -> Shape {
-        Shape::new(Self::KIND, [self.limit.per().whole_micros()])
+    fn shape(self, period: Span) -> Shape {
+        Shape::new(Self::KIND, [period])
     }
 
-    by_window!();
-}
-
-/// As in `sliding-log 10/1s`.
-impl fmt::Display for SlidingLog {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sliding-log {}", self.limit)
+    fn write(self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
     }
 }

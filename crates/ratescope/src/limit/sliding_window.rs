@@ -26,18 +26,14 @@
 //!
 //! The level is the count of the window including the event; the limit is the count of the rate.
 
-use super::Limiter;
-use super::algorithm::{Algorithm, NotRelaxed, Relax};
 use super::amount::window;
-use super::any::AnyLimiter;
-use super::history::{Window, by_window, limit_by_window};
-use super::in_f64::InF64;
-use super::kept::{Bytes, Content, KeptError, Kind, Shape};
+use super::by_window::{ByWindow, Precision};
+use super::history::Window;
+use super::kept::{Kind, Shape};
 use super::text::{Form, Given, Unreadable};
-use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
-use crate::time::{Span, Time};
+use crate::time::Span;
 use core::fmt;
 
 pub use super::history::Blocks;
@@ -66,12 +62,7 @@ pub const MAX_BLOCKS: i64 = 10_000;
 /// assert_eq!(String::from_iter(passed), "11100000011");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SlidingWindow {
-    limit: Rate,
-    precision: Span,
-    window: Window,
-}
+pub type SlidingWindow = ByWindow<Span>;
 
 impl SlidingWindow {
     /// At most `limit` in its period, in blocks of `precision`. A limit of 0 refuses everything.
@@ -80,32 +71,7 @@ impl SlidingWindow {
     /// When the precision is zero, longer than the period, or so short that the period has more
     /// than [`MAX_BLOCKS`] blocks. When the count of the limit is neither 0 nor from 0.001 to 10^12.
     pub fn new(limit: Rate, precision: Span) -> Result<Self, BadNumber> {
-        let (most, period) = window(limit)?;
-        let wrong = |want| BadNumber {
-            what: "the precision in seconds",
-            given: precision.as_secs_f64(),
-            want,
-        };
-        let width = precision.micros_up();
-        if width == 0 || width > period {
-            return Err(wrong("longer than zero and no longer than the period"));
-        }
-        let blocks = (period - 1) / width + 1;
-        if blocks > MAX_BLOCKS {
-            return Err(wrong("at least a ten-thousandth of the period"));
-        }
-        let window = Window { width, blocks, most, capacity: blocks.unsigned_abs() as usize };
-        Ok(SlidingWindow { limit, precision, window })
-    }
-
-    /// The limit.
-    pub fn limit(&self) -> Rate {
-        self.limit
-    }
-
-    /// The first instant of the blocks that count at `now`.
-    pub fn since(&self, now: Time) -> Time {
-        self.window.since(now)
+        Self::of(limit, precision)
     }
 
     /// The length of a block.
@@ -114,9 +80,7 @@ impl SlidingWindow {
     }
 }
 
-limit_by_window!(SlidingWindow);
-
-impl Algorithm for SlidingWindow {
+impl Precision for Span {
     const FORM: Form = Form {
         name: "sliding-window",
         words: "RATE [precision SPAN]",
@@ -129,27 +93,31 @@ impl Algorithm for SlidingWindow {
         read: |[_, precision, _], bytes| Blocks::read(precision.micros_up(), bytes).map(drop),
     };
 
-    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
-        let rate = given.rate()?;
+    fn read(rate: Rate, given: &mut Given<'_>) -> Result<Self, Unreadable> {
         let sixtieth = || rate.per().times(1.0 / 60.0).whole_micros();
-        let precision = given.span("precision")?.unwrap_or_else(sixtieth);
-        Ok(SlidingWindow::new(rate, precision)?.into())
+        Ok(given.span("precision")?.unwrap_or_else(sixtieth))
     }
 
-    fn relaxed(&self, by: Relax) -> Result<Self, NotRelaxed> {
-        Ok(SlidingWindow::new(by.rate(self.limit)?, self.precision)?)
+    fn window(self, limit: Rate) -> Result<Window, BadNumber> {
+        let (most, period) = window(limit)?;
+        let given = self.as_secs_f64();
+        let wrong = |want| BadNumber { what: "the precision in seconds", given, want };
+        let width = self.micros_up();
+        if width == 0 || width > period {
+            return Err(wrong("longer than zero and no longer than the period"));
+        }
+        let blocks = (period - 1) / width + 1;
+        if blocks > MAX_BLOCKS {
+            return Err(wrong("at least a ten-thousandth of the period"));
+        }
+        Ok(Window { width, blocks, most, capacity: blocks.unsigned_abs() as usize })
     }
 
-    fn shape(&self) -> Shape {
-        Shape::new(Self::KIND, [self.limit.per(), self.precision].map(Span::whole_micros))
+    fn shape(self, period: Span) -> Shape {
+        Shape::new(Self::KIND, [period, self.whole_micros()])
     }
 
-    by_window!();
-}
-
-/// As in `sliding-window 240/1h precision 1m`.
-impl fmt::Display for SlidingWindow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sliding-window {} precision {}", self.limit, self.precision)
+    fn write(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, " precision {self}")
     }
 }

@@ -26,9 +26,9 @@
 //! decides exactly as [`gcra`](super::gcra). The source file `bucket.rs` has the arithmetic and its
 //! edges.
 
-use super::bucket::Bucket;
 pub use super::bucket::State;
-use super::by_bucket::*;
+use super::by_bucket::{BucketKind, ByBucket};
+use super::text::Form;
 use crate::rate::Rate;
 use crate::text::BadNumber;
 
@@ -52,30 +52,42 @@ use crate::text::BadNumber;
 /// assert_eq!(String::from_iter(passed), "11100010101");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+pub type TokenBucket = ByBucket<Tokens>;
+
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TokenBucket(Bucket);
+#[doc(hidden)]
+pub struct Tokens;
+
+impl BucketKind for Tokens {
+    const FORM: Form = Form {
+        name: "token-bucket",
+        words: "RATE [burst N]",
+        example: "token-bucket 10/1s burst 20",
+        about: "there are enough tokens; the burst is the count by default",
+    };
+    const UNIT: &'static str = "tokens used";
+    const SIZE: [&'static str; 2] = ["burst", "the burst"];
+    const WAITS: bool = false;
+}
 
 impl TokenBucket {
     /// Tokens come back at `rate`, and at most `burst` of them are kept.
     ///
     /// # Errors
-    /// When the count of the rate or the burst is not from 0.001 to 10^12; both may be 0, which admits [nothing](Self::none).
+    /// When the count of the rate or the burst is not from 0.001 to 10^12; both may be 0, which admits
+    /// [nothing](Self::none).
     pub fn new(rate: Rate, burst: f64) -> Result<Self, BadNumber> {
-        Bucket::new(rate, "the burst", burst).map(TokenBucket)
+        Self::of_size(rate, burst)
     }
 
-    /// How fast tokens come back.
-    pub fn rate(&self) -> Rate {
-        self.0.rate
+    /// The same rate with a burst of as many events. With 0 it admits [nothing](Self::none).
+    #[doc(alias = "allow_burst")]
+    pub const fn with_burst(self, burst: u32) -> Self {
+        Self::of(self.bucket.of_size(burst))
     }
 
     /// How many tokens the bucket holds.
     pub fn burst(&self) -> f64 {
-        self.0.size
+        self.bucket.size
     }
 }
-
-limit_by_bucket!(
-    token_bucket::TokenBucket, "token-bucket", burst by with_burst, "tokens used", waits: false,
-    "there are enough tokens",
-);

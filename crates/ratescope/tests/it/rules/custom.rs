@@ -142,7 +142,7 @@ fn its_states_are_not_saved_and_those_beside_it_are() {
     let error = limiter.restore(&kept).unwrap_err();
     assert_eq!(error.to_string(), "the algorithm changed from custom to custom: it starts anew");
     let error = Kept::from_bytes(&kept.to_bytes()).unwrap_err();
-    assert_eq!(error.to_string(), "no bytes are the state of a custom limiter");
+    assert!(error.to_string().contains("\"custom\": not an algorithm"), "{error}");
 }
 
 #[test]
