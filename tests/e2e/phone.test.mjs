@@ -67,6 +67,18 @@ const tooWide = (page, view) => page.evaluate((view) => {
   return scrollWidth > clientWidth ? [`the page: ${scrollWidth}`, ...names] : names;
 }, view);
 
+pageTest('on a low screen, what stands above the graph is in one row', async ({ page, open }) => {
+  await show(page, open, views.scope.still);
+  for (const [width, height] of [[667, 375], [720, 450], [844, 390]]) {
+    await resize(page, { width, height });
+    const tops = await page.evaluate(() => [...document.querySelectorAll('header > :is(h1, nav, p, button)')].map((it) => {
+      const { top, bottom } = it.getBoundingClientRect();
+      return (top + bottom) / 2;
+    }));
+    assert(Math.max(...tops) - Math.min(...tops) < 4, `at ${width}: ${tops}`);
+  }
+});
+
 for (const [view, { begin, links, write }] of Object.entries(views)) {
   pageTest(`nothing is too wide on ${view}, whatever it shows`, async ({ page, open }) => {
     for (const link of links) {
