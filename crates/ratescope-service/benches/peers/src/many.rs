@@ -30,7 +30,9 @@ pub fn send(at: &str, seconds: &str) -> Result<(), Box<dyn Error>> {
     let times = runtime.block_on(async {
         let mut all = JoinSet::new();
         for connection in 0..CONNECTIONS {
-            all.spawn(async move { connect(at, connection, lasts).await.map_err(|it| it.to_string()) });
+            all.spawn(
+                async move { connect(at, connection, lasts).await.map_err(|it| it.to_string()) },
+            );
         }
         let mut times: Vec<u64> = Vec::new();
         while let Some(each) = all.join_next().await {
@@ -46,11 +48,7 @@ pub fn send(at: &str, seconds: &str) -> Result<(), Box<dyn Error>> {
 }
 
 /// What each call took.
-async fn connect(
-    at: SocketAddr,
-    number: u64,
-    lasts: Duration,
-) -> Result<Vec<u64>, Box<dyn Error>> {
+async fn connect(at: SocketAddr, number: u64, lasts: Duration) -> Result<Vec<u64>, Box<dyn Error>> {
     let mut stream = TcpStream::connect(at).await?;
     stream.set_nodelay(true)?;
     let mut out = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
@@ -129,8 +127,7 @@ fn headers(is_first: bool, at: SocketAddr) -> Vec<u8> {
         block.push(text.len() as u8);
         block.extend_from_slice(text.as_bytes());
     };
-    for (name, value) in
-        [(4, peers::PATH), (1, at.to_string().as_str()), (31, "application/grpc")]
+    for (name, value) in [(4, peers::PATH), (1, at.to_string().as_str()), (31, "application/grpc")]
     {
         block.push(0x40 | name);
         text(value, &mut block);

@@ -6,9 +6,9 @@ use axum::routing::get;
 use http::uri::PathAndQuery;
 use limitador::RateLimiter;
 use limitador::limit::{Context, Limit};
-use ratescope_tower::{Headers, RateLimitLayer};
 use ratescope::rules::{MemoryStore, Rules};
 use ratescope_service::{Code, Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
+use ratescope_tower::{Headers, RateLimitLayer};
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::error::Error;
@@ -159,6 +159,14 @@ pub struct Caller(Runtime);
 impl Caller {
     pub fn new() -> Result<Self, Box<dyn Error>> {
         Ok(Caller(Builder::new_current_thread().enable_all().build()?))
+    }
+
+    /// Sends a request, which has to pass.
+    pub fn ask(&self, at: SocketAddr, question: RateLimitRequest) -> Result<(), Box<dyn Error>> {
+        self.0.block_on(async {
+            let channel = Endpoint::from_shared(format!("http://{at}"))?.connect().await?;
+            Ok(ask(&channel, question).await?)
+        })
     }
 
     /// Sends a request for each user; all have to pass.
