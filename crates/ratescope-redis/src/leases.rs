@@ -260,8 +260,7 @@ impl Leases {
                 return None;
             }
             if entry.lease.left(now) == 0 {
-                let told = entry.told(0, at.max(entry.lease.counted), false);
-                if told.outcomes.iter().all(|one| one.is_allowed()) {
+                if !entry.refuses(at) {
                     return None;
                 }
                 refused[unit.question] = true;
@@ -347,6 +346,9 @@ impl Leases {
             if !is_asking && !rests && entry.wanted(now, *at) > 1 && has_learned() {
                 lacks.wanted = entry.wanted(now, *at);
                 lacks.serial = self.serial.fetch_add(1, Ordering::Relaxed) + 1;
+            }
+            // Who comes meanwhile will find a lease, or be refused by the same answer.
+            if !is_asking && (lacks.wanted > 1 || entry.refuses(*at)) {
                 entry.asking = Some(receiver.clone());
             }
             let ended = entry.lease.unused(now);
@@ -390,6 +392,10 @@ impl Leases {
                     // It ends with an error, when the call has ended.
                     let latest = self.link.half_of(asking.until);
                     let _ = timeout_at(latest, call.changed()).await;
+                    let at = self.clock.time(asking.event);
+                    if let Some(here) = self.decide(&asking.questions, &asking.units, at) {
+                        return Ok(((asking.questions, here.replies), here.counted));
+                    }
                 }
             }
         };

@@ -328,6 +328,16 @@ impl Inner {
         if let Some(here) = self.here(&asking, pause) {
             return decided_here(&asking.questions, &here, details);
         }
+        // Apart, since the future that asks is large, and a decision without a call need not make it.
+        Box::pin(self.ask_by_leases(parts, details, asking)).await
+    }
+
+    async fn ask_by_leases(
+        &self,
+        parts: &[Part<'_>],
+        details: Details,
+        asking: Asking,
+    ) -> Decisions {
         let (leases, sent) = (Arc::clone(&self.leases), Instant::now());
         match DetachOnDrop::new(leases.ask(asking)).await {
             Ok(((questions, replies), counted)) => {

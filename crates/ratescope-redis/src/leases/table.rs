@@ -72,6 +72,12 @@ impl Entry {
         self.known.as_ref().is_some_and(|known| now < known.sent.after(self.length))
     }
 
+    /// True if the last known states, however old, refuse an event without a lease.
+    pub(super) fn refuses(&self, at: Time) -> bool {
+        let told = self.told(0, at.max(self.lease.counted), false);
+        told.outcomes.iter().any(|one| !one.is_allowed())
+    }
+
     /// The outcomes and the states with so much `left` of the lease, which is not counted.
     pub(super) fn told(&self, left: u64, at: Time, is_spent: bool) -> Told {
         let mut told = Told { outcomes: Few::new(), states: Few::new() };

@@ -301,6 +301,27 @@ async fn a_flood_is_refused_here() {
     }
 }
 
+/// Of many events at a time of a key that was refused, one asks Redis again after a lease, and the others wait for its
+/// answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_of_many_at_a_time_asks_once_in_a_lease() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = open(&server.url(), rules("sliding-log 5/1h per user"), leased("100ms"));
+    while ask(&store).await.is_allowed() {}
+    let (begun, before) = (Instant::now(), calls(&server));
+    let run = async || {
+        while begun.elapsed() < Duration::from_millis(600) {
+            assert!(!ask(&store).await.is_allowed());
+            tokio::task::yield_now().await;
+        }
+    };
+    join_all((0..64).map(|_| run())).await;
+    // With the lease that has begun, and one more call for each that ended in the midst of another.
+    let most = 2.0 * (1.0 + begun.elapsed().as_secs_f64() / 0.1);
+    let asked = calls(&server) - before;
+    assert!(asked as f64 <= most, "{asked} calls, at most {most}");
+}
+
 /// Events that can't be leased ask Redis as before: of another cost, with numbers of their own, several together, of a
 /// shadow, or settled.
 #[tokio::test]
