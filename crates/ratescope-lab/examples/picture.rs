@@ -1,7 +1,7 @@
 //! Draws a run of the scope as an SVG file, without a browser: what follows the `#` in a link of
 //! the page goes in, and what the page shows at that time comes out.
 //!
-//! `cargo run --example picture -- 'limit=10&auto=off&do=1:events*12&at=30' > scope.svg`
+//! `cargo run -p ratescope-lab --example picture -- 'limit=10&auto=off&do=1:events*12&at=30' > scope.svg`
 //!
 //! With `--dark` in the dark theme; without a link, the picture of the README, which moves.
 

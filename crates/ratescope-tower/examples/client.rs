@@ -1,7 +1,7 @@
 //! A client of a service that takes two calls a second: its calls wait instead of being refused, and when the
 //! service asks for a pause, they wait for its end.
 //!
-//! `cargo run --example client --features tower`
+//! `cargo run -p ratescope-tower --example client`
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header::RETRY_AFTER};

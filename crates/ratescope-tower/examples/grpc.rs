@@ -1,7 +1,7 @@
 //! A gRPC service by tonic, whose clients are limited: who calls too often gets the status
 //! `RESOURCE_EXHAUSTED`, and is told when to come back.
 //!
-//! `cargo run --example grpc --features tower`
+//! `cargo run -p ratescope-tower --example grpc`
 
 use ratescope::Policy;
 use ratescope::rules::MemoryStore;

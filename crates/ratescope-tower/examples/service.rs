@@ -2,14 +2,14 @@
 //! login, a quota of each user, a queue, counters for Prometheus.
 //!
 //! ```sh
-//! cargo run --example service --features tower           # then, elsewhere:
+//! cargo run -p ratescope-tower --example service           # then, elsewhere:
 //! for i in 1 2 3 4 5 6; do curl -i -d '' http://127.0.0.1:3000/login; done
 //! curl http://127.0.0.1:3000/metrics
 //! ```
 //!
 //! Change `examples/service.yaml` while it runs: after some seconds the new rules are in force, and the
-//! log says what became of the old ones. With `--features tower,redis` and the address of a Redis in
-//! `REDIS_URL`, the states are on that Redis, and several processes can share them.
+//! log says what became of the old ones. With the address of a Redis in `REDIS_URL`, the
+//! states are on that Redis, and several processes can share them.
 
 use axum::Router;
 use axum::extract::{ConnectInfo, MatchedPath, Request};
@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let metrics = PrometheusBuilder::new().install_recorder()?;
     let listener = TcpListener::bind("127.0.0.1:3000").await?;
     println!("listening at http://{}", listener.local_addr()?);
-    let rules = Path::new("examples/service.yaml");
+    let rules = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/service.yaml"));
     if let Ok(url) = std::env::var("REDIS_URL") {
         let (store, watch) = open_on_redis(&url, rules)?;
         return serve(listener, store, watch, metrics).await;

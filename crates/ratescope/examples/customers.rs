@@ -1,6 +1,6 @@
 //! Each customer has a limit of its own, which a database knows and may change at any time.
 //!
-//! `cargo run --example customers`
+//! `cargo run -p ratescope --example customers`
 
 use ratescope::RateLimiter;
 use ratescope::clock::{Clock, MonotonicClock};
@@ -8,7 +8,7 @@ use ratescope::limit::gcra::Gcra;
 use ratescope::limit::per_key::PerKey;
 use std::collections::HashMap;
 
-/// A stand-in for a database: the calls a minute that each customer pays for.
+/// A stand-in for a database: the calls a minute that each customer may make, or 0 for a customer without access.
 type Database = HashMap<&'static str, u32>;
 
 struct Api<C = MonotonicClock> {
@@ -16,7 +16,7 @@ struct Api<C = MonotonicClock> {
 }
 
 impl Api {
-    /// For customers who pay for nothing there are two calls a minute.
+    /// Those who are in no list make two calls a minute.
     fn new() -> Self {
         Api { calls: RateLimiter::keyed(PerKey::new(Gcra::per_minute(2)), 1_000_000) }
     }
@@ -25,13 +25,16 @@ impl Api {
 impl<C: Clock> Api<C> {
     fn call(&self, database: &Database, customer: &str) -> String {
         let checked = match database.get(customer) {
-            Some(&calls @ 1..) => self.calls.check_key_with(Gcra::per_minute(calls), customer),
+            Some(&calls) => self.calls.check_key_with(Gcra::per_minute(calls), customer),
             _ => self.calls.check_key(customer),
         };
         if checked.is_allowed() {
             format!("{customer}: {} left", checked.remaining().floor())
         } else {
-            format!("{customer}: again in {:?}", checked.retry_after().unwrap_or_default())
+            match checked.retry_after() {
+                Some(wait) => format!("{customer}: again in {wait:?}"),
+                None => format!("{customer}: never"),
+            }
         }
     }
 }
@@ -57,5 +60,7 @@ fn what_was_used_stays_used() {
     database.insert("ann", 100);
     assert_eq!(call(&database), "ann: 96 left");
     assert_eq!(api.call(&database, "bob"), "bob: 1 left");
+    database.insert("eve", 0);
+    assert_eq!(api.call(&database, "eve"), "eve: never");
     main();
 }

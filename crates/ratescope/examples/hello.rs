@@ -1,6 +1,6 @@
 //! A limit in a few lines, and its test, in which nobody waits.
 //!
-//! `cargo run --example hello`
+//! `cargo run -p ratescope --example hello`
 
 use ratescope::RateLimiter;
 use ratescope::clock::{Clock, MonotonicClock};

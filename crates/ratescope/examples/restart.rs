@@ -1,6 +1,6 @@
 //! A job that may send three mails a day, however often it is started.
 //!
-//! `cargo run --example restart -- /tmp/states`
+//! `cargo run -p ratescope --example restart -- /tmp/states`
 
 use ratescope::{Event, MemoryStore, Policy, Time, files};
 use std::error::Error;

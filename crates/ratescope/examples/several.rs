@@ -1,6 +1,6 @@
 //! Several limits at once: a mail counts for its user and for its address, or, if one of the two refuses it, for neither.
 //!
-//! `cargo run --example several`
+//! `cargo run -p ratescope --example several`
 
 use ratescope::clock::{Clock, SystemClock};
 use ratescope::{Event, MemoryStore, ParseError, Policy, Time};

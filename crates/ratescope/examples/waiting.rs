@@ -1,7 +1,7 @@
 //! Calls to somebody else's service: four threads make twenty a second together, and a call that would be late by more
 //! than two seconds is not made.
 //!
-//! `cargo run --example waiting`
+//! `cargo run -p ratescope --example waiting`
 
 use ratescope::limit::gcra::Gcra;
 use ratescope::waiting::{NotAllowed, Waiting};

@@ -87,7 +87,8 @@ impl<K: ?Sized, L: Limiter> RateLimiter<K, L>
 where
     L::State: PartialEq,
 {
-    /// Limits each key apart, and remembers `capacity` keys or slightly more: see [`Keyed::capacity`].
+    /// Limits each key apart, and remembers `capacity` keys, or an eighth more, and at least eight: see
+    /// [`Keyed::capacity`].
     pub fn keyed(limiter: L, capacity: usize) -> Self {
         RateLimiter::new(Keyed::new(limiter, capacity), MonotonicClock)
     }

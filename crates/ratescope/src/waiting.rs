@@ -175,7 +175,7 @@ pub enum NotAllowed {
         /// How long until it would pass; at least a microsecond.
         after: Duration,
     },
-    /// No wait is long enough: the event costs more than the limit ever admits.
+    /// No wait is long enough: the event costs more than the limit ever admits, or its cost is NaN or below 0.
     Never,
     /// The event is refused, and the store was not asked when it would pass: see `Details::with_retry`.
     Unknown,
@@ -190,9 +190,9 @@ impl fmt::Display for NotAllowed {
             NotAllowed::Refused { after } => {
                 write!(f, "the event would have to wait for {}", Span::from(*after))
             }
-            NotAllowed::Never => {
-                f.write_str("the event would never pass: it costs more than the limit")
-            }
+            NotAllowed::Never => f.write_str(
+                "no wait is long enough: the cost is above the limit, or not a number of 0 or more",
+            ),
             NotAllowed::Unknown => f.write_str("the event is refused"),
             #[cfg(feature = "rules")]
             NotAllowed::Fault(_) => {

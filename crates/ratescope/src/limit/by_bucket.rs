@@ -50,17 +50,17 @@ impl<K> ByBucket<K> {
         Self::of(Bucket::of_whole(Rate::per_second(count)))
     }
 
-    /// `count` events in a minute, and a burst or a queue of as many.
+    /// `count` events in a minute, and a burst or a queue of as many; 0 admits [nothing](Self::none).
     pub const fn per_minute(count: u32) -> Self {
         Self::of(Bucket::of_whole(Rate::per_minute(count)))
     }
 
-    /// `count` events in an hour, and a burst or a queue of as many.
+    /// `count` events in an hour, and a burst or a queue of as many; 0 admits [nothing](Self::none).
     pub const fn per_hour(count: u32) -> Self {
         Self::of(Bucket::of_whole(Rate::per_hour(count)))
     }
 
-    /// `count` events in a day, and a burst or a queue of as many.
+    /// `count` events in a day, and a burst or a queue of as many; 0 admits [nothing](Self::none).
     pub const fn per_day(count: u32) -> Self {
         Self::of(Bucket::of_whole(Rate::per_day(count)))
     }

@@ -265,6 +265,18 @@ impl Decision {
 
     /// The least quota of all limits; `None` if quotas were not [asked for](super::Details::quotas). If the store failed,
     /// limits without a known state have none.
+    ///
+    /// ```
+    /// use ratescope::rules::{Details, Part};
+    /// use ratescope::{Event, MemoryStore, Policy, Time};
+    ///
+    /// let policy: Policy = "gcra 10/1m per user".parse()?;
+    /// let store = MemoryStore::new(policy, 1000);
+    /// let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
+    /// let decision = store.decide_one(&Part::count(&event), Details::ALL);
+    /// assert_eq!(decision.quota().map(|quota| quota.remaining), Some(9.0));
+    /// # Ok::<(), ratescope::ParseError>(())
+    /// ```
     pub fn quota(&self) -> Option<Quota> {
         let quotas = self.outcomes().filter_map(|one| one.quota());
         quotas.min_by(|a, b| a.remaining.total_cmp(&b.remaining))
