@@ -116,7 +116,7 @@ async function frameTime(name, path, ratio, viewport) {
   await page.context().close();
 }
 
-// Two lines of a million points, moved on and drawn anew in each frame.
+// Two lines of a million points, moved on and redrawn in each frame.
 async function uplotTime() {
   const page = await open('#auto=off', 1);
   await page.evaluate(readFileSync(`${root}node_modules/uplot/dist/uPlot.iife.min.js`, 'utf8'));

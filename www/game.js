@@ -1,5 +1,5 @@
 // The game: the viewer is a client with 40 requests, and has 30 seconds. It is a run like any other, which the Scope plays
-// while its viewer clicks. A link with ?game replays the clicks that it has, or begins a game of one's own.
+// while its viewer clicks. A link with ?game replays the clicks that it has, or begins a game of your own.
 import { $, on, open, page } from "./page.js";
 
 /** How many requests have to get through, and within how many seconds. */

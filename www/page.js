@@ -3,7 +3,7 @@
 //
 // An input or select with a name is the setting of that name; [data-step] moves a setting by [data-by], and
 // [data-does] calls a method of the page; [data-goes] gives an element the focus, [data-copies] copies the
-// text of one. What is wrong with a setting stands in the .error beside it. Settings that are seldom needed
+// text of one. What is wrong with a setting stands in the .error beside it. Settings that are rarely needed
 // are in #more, which opens if a link has one of them.
 import { scale, wireCanvas } from "./canvas.js";
 import * as story from "./story.js";

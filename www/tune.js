@@ -246,7 +246,7 @@ function cell(content) {
   return td;
 }
 
-/** The texts of the table. It is made anew only when they change, so that a focus in it stays. */
+/** The texts of the table. It is made again only when they change, so that a focus in it stays. */
 let tabled = "";
 
 function clients([count, ...table]) {
@@ -286,7 +286,7 @@ function beside() {
   } else $("client-home").append(section);
 }
 
-/** The section with the events of a client. It leaves the page for a moment when the table is made anew. */
+/** The section with the events of a client. It leaves the page for a moment when the table is made again. */
 const section = $("client");
 
 /** What the table was last asked to show: the most clients, and the text to search for. */

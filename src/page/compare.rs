@@ -81,7 +81,7 @@ impl View {
     /// The policy of a lane with all of its optional words.
     pub(super) fn about(&self, name: &str) -> String {
         let Some(lane) = self.lane(name) else { return String::new() };
-        // A block is a sixtieth of the window, which is seldom a round time.
+        // A block is a sixtieth of the window, which is rarely a round time.
         let word = |word: &str| match word.parse::<Span>() {
             Ok(span) if word.contains('.') => axis::seconds(span.as_secs_f64()),
             _ => word.to_owned(),

@@ -20,10 +20,10 @@ pub(crate) fn program(variable: &str, name: &str) -> Option<PathBuf> {
     found
 }
 
-/// Says that a test is passed over for want of something. `./scripts/test native` names all of it at its end, and fails
+/// Says that a test is passed over for lack of something. `./scripts/test native` names all of it at its end, and fails
 /// in CI for what `tests/skipped.txt` does not list.
 pub(crate) fn skip(missing: &str) {
-    eprintln!("skipped, for want of {missing}");
+    eprintln!("skipped, for lack of {missing}");
     if let Some(path) = env::var_os("RATESCOPE_SKIPPED") {
         let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
         file.write_all(format!("{missing}\n").as_bytes()).unwrap();

@@ -7,7 +7,7 @@ import { pageTest } from './harness.mjs';
 import { click, prefer, resize, show, type } from './scope.mjs';
 import { choose, sampled, says, tune } from './tune.mjs';
 
-// How each view is opened, its headings, and actions that make appear what seldom does: wrong boxes, looking
+// How each view is opened, its headings, and actions that make appear what rarely does: wrong boxes, looking
 // back, the note.
 const views = {
   scope: {

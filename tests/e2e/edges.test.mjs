@@ -249,7 +249,7 @@ pageTest('on paper is what is to be read, in light', { viewport: { width: 1280, 
 pageTest('what lies over the lanes is on paper as much smaller as they are', { viewport: { width: 1280, height: 800 } }, async ({ page, open }) => {
   await compare(page, open, `${quiet}&lanes=gcra;exim strict`);
   await prefer(page, { media: 'print' });
-  // As if the bitmap had been drawn for a screen twice as wide: for paper it is not drawn anew.
+  // As if the bitmap had been drawn for a screen twice as wide: for paper it is not redrawn.
   const [head, text] = await page.$eval('.screen', (screen) => {
     screen.style.setProperty('--width', 2 * screen.clientWidth);
     const lane = screen.querySelector('.lane');

@@ -58,7 +58,7 @@ pageTest('a tap beside the graph ends the crosshair too', phone, async ({ page, 
 });
 
 pageTest('a finger that scrolls the page leaves the picture alone, and one that wobbles taps', phone, async ({ page, open, test }) => {
-  // Opens the page anew, since one that was scrolled may still be moving.
+  // Opens the page again, since one that was scrolled may still be moving.
   const anew = async (settings) => {
     await page.goto('about:blank');
     await show(page, open, settings);

@@ -354,7 +354,7 @@ pageTest('a look back stays while messages come, and little is said of them', { 
       await until(page, ([id, before]) => document.getElementById(id).written.filter((text) => /\d\d:\d\d/.test(text)).join() !== before, ['scope', seen]);
     });
 
-    await test('a screen reader is told seldom', async () => {
+    await test('a screen reader is told rarely', async () => {
       const said = () => page.evaluate(() => [globalThis.said, performance.now() - globalThis.since]);
       await page.evaluate(() => {
         [globalThis.said, globalThis.since] = [0, performance.now()];
@@ -377,7 +377,7 @@ pageTest('where there is no service there is an example, and no error', async ({
   await assertClean(page, 'without a service');
 });
 
-pageTest('where there is no service it is seldom asked for, and without an error', async ({ page, open }) => {
+pageTest('where there is no service it is rarely asked for, and without an error', async ({ page, open }) => {
   const asked = [];
   page.on('request', (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
   await stopClock(page);

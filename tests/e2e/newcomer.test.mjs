@@ -21,7 +21,7 @@ for (const viewport of [{ width: 1440, height: 900 }, { width: 390, height: 844 
     assert.match(await page.innerText('.gist:visible'), /^Red is the rate .* refused/);
     assert(await isInSight(page, '.gist:not([hidden])'));
     assert(Number(await page.$eval('#refused', (it) => it.dataset.value)) > 0, 'some were refused already');
-    // The two actions: a lower limit, and an event of one's own.
+    // The two actions: a lower limit, and an event of your own.
     await page.fill('#limit', '1'); // 1
     await page.click('#graph', { position: { x: 150, y: 100 } }); // 2
     await until(page, () => /refused/.test(document.querySelector('#verdict').textContent));

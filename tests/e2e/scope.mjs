@@ -350,7 +350,7 @@ export function lines(times, now, p, q) {
 
 export const close = (a, b, relative = 1e-9) => Math.abs(a - b) <= relative * Math.max(Math.abs(a), Math.abs(b));
 
-// Fails unless the summary of a page, whose clock is stopped, is told seldom, and at once after an action.
+// Fails unless the summary of a page, whose clock is stopped, is told rarely, and at once after an action.
 export async function assertPolite(page) {
   await page.evaluate(() => {
     globalThis.said = 0;

@@ -63,7 +63,7 @@ for (const [view, { begin, light, count, told, grip }] of Object.entries(views))
       }
     });
 
-    await test('the summary is polite: seldom, unless something is done', async () => {
+    await test('the summary is polite: rarely, unless something is done', async () => {
       await begin(page, open, `auto-rate=50${light}`);
       await assertPolite(page);
     });

@@ -43,7 +43,7 @@ enum What {
     Fullest(List),
     /// How full a key is in each limit, and when it is free
     Look(Key),
-    /// Let a key begin anew
+    /// Let a key start over
     Reset(Key),
     /// The keys that have another limit for a while
     Exceptions,
@@ -233,7 +233,7 @@ fn print(out: &mut impl Write, what: &What, answer: &Value) -> io::Result<()> {
         }
         What::Reset(_) => {
             for key in answer["reset"].as_array().into_iter().flatten() {
-                writeln!(out, "{} by {} begins anew", text(&key["key"]), text(&key["rule"]))?;
+                writeln!(out, "{} by {} starts over", text(&key["key"]), text(&key["rule"]))?;
             }
         }
         What::Decode(_) => {}

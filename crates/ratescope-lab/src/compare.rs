@@ -83,7 +83,7 @@ impl Comparison {
 /// Several lanes on the same events.
 ///
 /// When the settings change, lanes with the same text and policy keep their states; other lanes start without states.
-/// Their clients go on, too, unless the clients of the script or the seed changed: then they begin their jobs anew.
+/// Their clients go on, too, unless the clients of the script or the seed changed: then they begin their jobs again.
 #[derive(Clone, Debug)]
 pub struct Lanes {
     /// The lanes, from 1 to [`settings::LANES`].

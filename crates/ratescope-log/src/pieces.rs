@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::sync::Arc;
 
 /// The number of bytes that are read at once. A piece and its events fit into a processor's second-level cache, and
-/// take so long to read that threads seldom contend. The beginning of a log, by which its format is
+/// take so long to read that threads rarely contend. The beginning of a log, by which its format is
 /// [recognized](HEAD), fits into a piece.
 const PIECE: usize = 1 << 17;
 const _: () = assert!(HEAD <= PIECE);

@@ -52,11 +52,11 @@ impl States {
     }
 
     /// States in the memory of this process, which go on from those that [`Service::save`](super::Service::save) wrote.
-    /// A limit finds its states by its domain, its rule, its key and the shape of its states; otherwise it begins anew.
+    /// A limit finds its states by its domain, its rule, its key and the shape of its states; otherwise it starts over.
     ///
     /// # Errors
     /// If the bytes are anything else. Those of a domain that were cut or changed are logged when its rules are added,
-    /// and the domain begins anew.
+    /// and the domain starts over.
     pub fn saved(keys: usize, bytes: &[u8]) -> Result<Self, SavedError> {
         Ok(Self::of_saved(keys, read(bytes).ok_or(SavedError::Foreign)?))
     }

@@ -15,7 +15,7 @@
 //! # Bias
 //! The author of this benchmark wrote most of what it measures. `tower_governor` uses an address as
 //! its key and not a text, never forgets a key, decides by GCRA only, and writes fewer headers. For
-//! each refusal it calibrates a clock anew, which is slow on a virtual machine.
+//! each refusal it calibrates its clock again, which is slow on a virtual machine.
 //!
 //! Without `--bench`, as `cargo test --benches` calls it, everything is done once.
 

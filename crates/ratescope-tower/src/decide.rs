@@ -27,7 +27,7 @@ pub(super) struct Shared<S, A, C> {
     pub(super) front: FrontEnd,
     pub(super) combinations: Combinations,
     queue: Arc<Queue>,
-    /// The rules whose misfits with the sources were logged before the first request.
+    /// The rules whose mismatches with the sources were logged before the first request.
     reported: OnceLock<Weak<Rules>>,
 }
 
@@ -106,7 +106,7 @@ impl<S, A, C> Shared<S, A, C> {
 }
 
 impl<S: Store, A, C> Shared<S, A, C> {
-    /// Logs once which rules misfit the sources, and returns the rules that were looked at.
+    /// Logs once which rules do not fit the sources, and returns the rules that were looked at.
     pub(super) fn report(&self) -> &Weak<Rules> {
         self.reported.get_or_init(|| {
             let rules = self.store.rules();

@@ -517,7 +517,7 @@ impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
     }
 
     /// Adds a random time between zero and `most` to what a refusal says about when to retry, in headers and body, for
-    /// each refusal anew; the default is zero. So clients that were refused together, as at the edge of a window, do
+    /// each refusal separately; the default is zero. So clients that were refused together, as at the edge of a window, do
     /// not come back together. Nobody is told to come too early.
     pub fn retry_jitter(self, most: Span) -> Self {
         self.with(|settings| settings.retry_jitter = most)

@@ -52,7 +52,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// * With several layers that reserve, and for a request that is checked twice, one reservation settles all of them.
 /// * A limiter that measures a rate can't give back. With
 ///   such a limiter among the limits, nothing is given back to any limit, and the layer logs a warning when it is made.
-///   It does not warn of a [store](ratescope::rules::Store) of one's own that can't give back.
+///   It does not warn of a [store](ratescope::rules::Store) of your own that can't give back.
 /// * Nothing waits. A store in memory has counted the difference when these methods return. For any other store, a task
 ///   of tokio counts the difference. A lost charge is counted in the [meters](super::meters) or logged; what can't be
 ///   given back, as without a runtime, stays counted. If the store failed and each rule decided by its

@@ -43,7 +43,7 @@
 //! 5. [Waiting](guide::waiting)
 //! 6. [Testing with a fake clock](guide::testing)
 //! 7. [Changing limits](guide::changing)
-//! 8. [A store of one's own](guide::store)
+//! 8. [A store of your own](guide::store)
 //! 9. [For those who know governor](guide::governor): a table, and six conversions
 //! 10. [What a refusal does to clients](guide::clients)
 //! 11. [Around a limit](guide::system): whom to limit, where to count, programs in other languages

@@ -192,7 +192,7 @@ const SHORTEST: Span = Span::from_micros(1);
 /// A cost that is negative, larger or not a number is refused and not counted; only a
 /// [`charge`](Self::charge) takes a larger one.
 ///
-/// # A limiter of one's own
+/// # A limiter of your own
 /// Three methods are enough: [`initial`](Self::initial), [`peek`](Self::peek) and [`record`](Self::record). The others
 /// have defaults, which ask `peek`. With a state that can be compared, a [`RateLimiter`](crate::RateLimiter) and a
 /// [`Keyed`](crate::store::Keyed) take it:

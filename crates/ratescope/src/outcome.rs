@@ -49,7 +49,7 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// A quota, for a store of one's own.
+    /// A quota, for a store of your own.
     pub const fn new(limit: Option<Rate>, remaining: f64, reset: Span) -> Self {
         Quota { limit, remaining, reset }
     }

@@ -17,7 +17,7 @@
 //! a machine that is suspended stands still, and so do its leases.)
 //!
 //! How many events a process takes follows what it used: see [`Lease::wanted`]. It is one where the lease would be of no
-//! use: the key comes seldom, or little is [left](lendable). Then each event asks Redis, as with `exact`.
+//! use: the key comes rarely, or little is [left](lendable). Then each event asks Redis, as with `exact`.
 //!
 //! **What passes.** Let B(w) be the most that the limiter admits in any window of length w
 //! ([`max_admitted`](crate::Limiter::max_admitted)), a the length of leases, and M a tenth of what it admits from rest.

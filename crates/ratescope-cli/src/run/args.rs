@@ -165,7 +165,7 @@ pub(crate) struct Args {
     pub(super) one_node: bool,
 
     /// Keep the states in memory over a restart, in this file, which is written each minute and at the end. Keys of
-    /// secret fields begin anew unless --key-secret-file is given
+    /// secret fields start over unless --key-secret-file is given
     #[arg(long, value_name = "FILE", conflicts_with = "store")]
     pub(super) state: Option<PathBuf>,
 

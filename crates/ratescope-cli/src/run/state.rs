@@ -14,7 +14,7 @@ use tokio::time::sleep;
 const OFTEN: Duration = Duration::from_secs(60);
 
 /// The states of a file. Without the file, or if it has something else, they are empty; the latter is logged, since limits
-/// that begin anew are better than none.
+/// that start over are better than none.
 pub(super) fn restored(path: &Path, keys: usize) -> Result<States, Box<dyn Error>> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
@@ -35,7 +35,7 @@ pub(super) fn restored(path: &Path, keys: usize) -> Result<States, Box<dyn Error
         let kept = fs::rename(path, &kept).map(|()| format!("it is now {}", kept.display()));
         let kept = kept.unwrap_or_else(|error| error.to_string());
         let path = path.display();
-        tracing::error!(target: "ratescope", "{path}: {error}; all limits begin anew, and {kept}");
+        tracing::error!(target: "ratescope", "{path}: {error}; all limits start over, and {kept}");
         States::in_memory(keys)
     }))
 }

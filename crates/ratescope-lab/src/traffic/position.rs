@@ -5,7 +5,7 @@ use ratescope::time::Time;
 /// A whole microsecond and an offset from it in microseconds, kept below `REBASE`.
 ///
 /// At a million events a second most gaps are below a microsecond. Added to an ever growing f64, they would lose more
-/// and more digits; the offset always has a resolution of 2⁻³³ of a microsecond. (It moves to the base seldom, not at
+/// and more digits; the offset always has a resolution of 2⁻³³ of a microsecond. (It moves to the base rarely, not at
 /// each event, since each event would then depend on the rounding of the previous one.)
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position {

@@ -166,7 +166,7 @@ fn own_colour(lane: &Lane) -> u8 {
     lane.policy().limits().first().map_or(1, |limit| colour(&limit.limiter))
 }
 
-/// The number of a limiter's colour, from 1 to 8. Similar limiters, seldom side by side, share a colour.
+/// The number of a limiter's colour, from 1 to 8. Similar limiters, rarely side by side, share a colour.
 fn colour(limiter: &AnyLimiter) -> u8 {
     match limiter {
         AnyLimiter::Exim(_) => 1,

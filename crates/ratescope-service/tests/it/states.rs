@@ -60,7 +60,7 @@ fn exceptions_go_on() {
     assert_eq!(codes, [Code::Ok, Code::Ok, Code::OverLimit]);
 }
 
-/// What was cut or changed is refused, or the domain begins anew: it never panics, and no other domain is harmed.
+/// What was cut or changed is refused, or the domain starts over: it never panics, and no other domain is harmed.
 #[test]
 fn bytes_that_were_cut_or_changed() {
     let before = service(States::in_memory(100));

@@ -6,7 +6,7 @@
 //!   the first row of its own round, and what is printed are medians. The ratios stand; the
 //!   nanoseconds are of this machine and hour.
 //! * What is compared decides the same: the same events, and as many of them allowed. It is
-//!   asserted, but for what was lost for want of room, which is printed.
+//!   asserted, but for what was lost for lack of room, which is printed.
 //! * Time is an argument of ours. Others read it from a variable, which costs them nothing.
 //! * Bytes are those that were asked of the allocator, by what holds a million keys.
 //!

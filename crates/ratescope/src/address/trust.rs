@@ -43,8 +43,8 @@ const fn v4([a, b, c, d]: [u8; 4], length: u8) -> Ipv4Net {
 }
 
 impl Networks {
-    /// Checks that these can be the networks of one's own proxies. A proxy is believed who its peer is, so a client in
-    /// one of these networks chooses its own address. `Some` is a remark on many public addresses.
+    /// Checks that these can be the networks of your own proxies. A proxy is trusted to say who its peer is, so a
+    /// client in one of these networks chooses its own address. `Some` is a remark on many public addresses.
     ///
     /// # Errors
     /// When a network has internal and public addresses, as `172.0.0.0/8` or `::/0`; or when all together have more

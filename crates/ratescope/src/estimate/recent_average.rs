@@ -33,7 +33,7 @@
 //! # The edges
 //! * **First event:** N = w.
 //! * **Time ran backwards:** d counts as 0, so N does not decay; the event adds its cost as always.
-//! * **A long silence:** N decays to nothing, and the next event starts anew.
+//! * **A long silence:** N decays to nothing, and the next event starts over.
 //! * **More than f64 can hold:** N stays at the largest number, and decays from there.
 
 use super::decay::{decay, left};

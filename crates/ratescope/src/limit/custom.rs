@@ -51,7 +51,7 @@
 //! * **In files:** it has no text form. Where limits are shown it is `custom` and its `Debug`, as in `custom Trial(3.0)`.
 //! * **On Redis:** nothing there computes it, so a store on Redis refuses the rules.
 //! * **Over a restart:** its states are not saved. Those of the other limits of its rule are.
-//! * **After a change:** while a reload brings an equal limiter, its states go on. With other numbers they start anew.
+//! * **After a change:** while a reload brings an equal limiter, its states go on. With other numbers they start over.
 //! * **Under a throttle:** there is no number to relax, so it is refused where it would have to be.
 //! * **In headers:** it has no quota, which would need a period.
 

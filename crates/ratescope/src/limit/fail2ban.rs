@@ -24,7 +24,7 @@
 //!
 //! At F after the last event the count is forgotten. The event that reaches `maxretry` bans; here it counts
 //! as refused, although its sender has got an answer. During a ban nothing is counted, and after it the
-//! count begins anew.
+//! count starts over.
 //!
 //! # At a glance
 //! * **For:** failures, such as wrong passwords, which an honest sender has few of. And for knowing what a jail would

@@ -22,7 +22,7 @@
 //! // Another algorithm cannot use it, and says so.
 //! let other: AnyLimiter = "exim 10/1m".parse()?;
 //! let changed = other.restore(&kept).unwrap_err();
-//! assert_eq!(changed.to_string(), "the algorithm changed from bucket to exim/1m: it starts anew");
+//! assert_eq!(changed.to_string(), "the algorithm changed from bucket to exim/1m: it starts over");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -145,7 +145,7 @@ impl AnyLimiter {
     /// The state that was kept by this limiter or by another one of the same shape.
     ///
     /// # Errors
-    /// When the shape has changed: the sender then starts anew, with the
+    /// When the shape has changed: the sender then starts over, with the
     /// [`initial`](crate::Limiter::initial) state.
     pub fn restore(&self, kept: &Kept) -> Result<AnyState, Changed> {
         let from = kept.shape;
@@ -344,7 +344,7 @@ impl Changed {
 impl fmt::Display for Changed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Changed { what, from, to } = self;
-        write!(f, "the {what} changed from {from} to {to}: it starts anew")
+        write!(f, "the {what} changed from {from} to {to}: it starts over")
     }
 }
 
@@ -371,7 +371,7 @@ pub enum KeptError {
         /// The name of the number.
         part: &'static str,
     },
-    /// A [limiter of one's own](super::custom) has no state in plain units.
+    /// A [limiter of your own](super::custom) has no state in plain units.
     Custom,
     /// More bytes follow the state.
     Trailing {

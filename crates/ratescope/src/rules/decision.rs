@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The decision of a store about one event: whether it may pass, and the outcome of each limit of each rule that
 /// applies.
 ///
-/// A store of one's own makes it [from its rules](Self::new), and adds the [outcome of each limit](Self::with_outcome).
+/// A store of your own makes it [from its rules](Self::new), and adds the [outcome of each limit](Self::with_outcome).
 #[derive(Clone, Debug)]
 #[must_use = "an event may pass only if it was allowed"]
 #[non_exhaustive]

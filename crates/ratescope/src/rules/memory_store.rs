@@ -235,7 +235,7 @@ impl MemoryStore {
         self.len() == 0
     }
 
-    /// How many keys were evicted for want of room.
+    /// How many keys were evicted for lack of room.
     pub fn evicted(&self) -> u64 {
         self.generation().limits.iter().map(|limit| limit.keys.evicted()).sum()
     }

@@ -61,7 +61,7 @@ impl Reloaded {
 /// The most limits of each kind that are named.
 const TOLD: usize = 5;
 
-/// As in `applied: 3 go on, 1 start anew (web:user: gcra 5/1s burst 5 per user)`.
+/// As in `applied: 3 go on, 1 start over (web:user: gcra 5/1s burst 5 per user)`.
 impl fmt::Display for Reloaded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
@@ -71,7 +71,7 @@ impl fmt::Display for Reloaded {
                 write!(f, ": {} go on", kept.len())?;
                 let told = [
                     ("go on with other numbers", changed),
-                    ("start anew", new),
+                    ("start over", new),
                     ("are gone", removed),
                 ];
                 for (what, limits) in told.into_iter().filter(|(_, limits)| !limits.is_empty()) {

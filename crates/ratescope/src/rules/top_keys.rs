@@ -109,7 +109,7 @@ impl TopKeys {
         all
     }
 
-    /// Begins to count anew.
+    /// Starts to count over.
     pub fn clear(&self) {
         for mut shard in self.shards() {
             (shard.busiest, shard.refused) =

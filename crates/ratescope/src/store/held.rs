@@ -158,7 +158,7 @@ impl<S: Clone + PartialEq, M: DerefMut<Target = Memory<S>>> Held<'_, S, M> {
     ///
     /// The fuller of both states stays if that store's answer about a later event came first, or if events were counted
     /// here that the other store does not know. Otherwise a sender that makes the other store fail again and again
-    /// would get the limit anew each time.
+    /// would get the whole limit again each time.
     pub(crate) fn adopt<L: Limiter<State = S>>(
         &mut self,
         limiter: &L,

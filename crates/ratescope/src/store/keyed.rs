@@ -176,7 +176,7 @@ where
         self.len() == 0
     }
 
-    /// How many keys were evicted for want of room.
+    /// How many keys were evicted for lack of room.
     pub fn evicted(&self) -> u64 {
         self.shards.iter().map(|shard| lock(&shard.0).table.evicted()).sum()
     }

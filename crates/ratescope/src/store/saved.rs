@@ -31,7 +31,7 @@
 //! may change from one version of a service to the next, and a limit that is new starts without states. If the numbers
 //! have changed, the states become what a [reload](crate::MemoryStore::reload) at the time of saving makes of them: a bucket is
 //! never fuller than full. States that were counted by numbers of their own go on with the usual ones. Those of a
-//! [limiter of your own](crate::limit::custom) are not saved: its keys start anew.
+//! [limiter of your own](crate::limit::custom) are not saved: its keys start over.
 //!
 //! The bytes have only the hashes of keys, and their secret. Whoever reads the bytes can check whether a guessed key is
 //! there, and can choose keys whose hashes collide: keep the bytes from those who choose keys.

@@ -284,7 +284,7 @@ fn as_many_limits_as_users() {
     }
 }
 
-/// With another algorithm a key starts anew.
+/// With another algorithm a key starts over.
 #[test]
 fn a_limit_of_another_shape() {
     let limit = |text: &str| text.parse::<AnyLimiter>().unwrap();

@@ -65,7 +65,7 @@ fn what_was_found_holds() {
     invariants::policies::hold("adaptive x6000015366 decay 00000002384155858d floor 16  per ll");
 }
 
-/// The seeds of kept states: each kind after some events. Run it with `--ignored` to write them anew.
+/// The seeds of kept states: each kind after some events. Run it with `--ignored` to write them again.
 #[test]
 #[ignore = "writes the seeds of the corpus"]
 fn write_the_kept_seeds() {

@@ -20,7 +20,7 @@ fn printed(program: &Program, args: &[&str]) -> String {
     text(&output.stdout).to_owned()
 }
 
-/// An operator finds who is refused, looks at the key, and lets it begin anew.
+/// An operator finds who is refused, looks at the key, and lets it start over.
 fn find_look_and_reset(program: &Program) {
     let ask = |user: &str| get(program.http, &format!("/check?user={user}"), "").0;
     assert_eq!([ask("ann"), ask("ann"), ask("ann"), ask("bob")], [200, 429, 429, 200]);
@@ -40,7 +40,7 @@ fn find_look_and_reset(program: &Program) {
             && look.contains("one more would be refused, all free after 3144"),
         "{look}"
     );
-    assert_eq!(printed(program, &["reset", "user=ann"]), "user=ann by web:user begins anew\n");
+    assert_eq!(printed(program, &["reset", "user=ann"]), "user=ann by web:user starts over\n");
     assert_eq!([ask("ann"), ask("ann"), ask("bob")], [200, 429, 429]);
 }
 

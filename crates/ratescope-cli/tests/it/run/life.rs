@@ -519,7 +519,7 @@ fn states_outlive_a_restart_under_load() {
     std::fs::write(&state, "nonsense").unwrap();
     let anew = Program::start(&rules, &args);
     assert_eq!(get(anew.http, "/check?user=ann", "").0, 200);
-    assert!(anew.ended().contains("all limits begin anew"));
+    assert!(anew.ended().contains("all limits start over"));
     use std::os::unix::fs::PermissionsExt;
     assert_eq!(std::fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o600);
     let nowhere = folder.path("nowhere/state");

@@ -297,7 +297,7 @@ impl Clients {
         self.counts.unusable
     }
 
-    /// The number of events that were not kept for want of room.
+    /// The number of events that were not kept for lack of room.
     pub fn left_out(&self) -> u64 {
         self.counts.left_out
     }

@@ -133,7 +133,7 @@ impl Trial {
         RefusedClient::most((0..clients.len()).filter_map(refused), most)
     }
 
-    /// The number of keys evicted for want of room. Above 0, the other numbers are not exact.
+    /// The number of keys evicted for lack of room. Above 0, the other numbers are not exact.
     pub fn evicted(&self) -> u64 {
         self.store.evicted()
     }

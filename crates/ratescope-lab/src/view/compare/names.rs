@@ -43,7 +43,7 @@ pub fn names(comparison: &Comparison, view: &Viewport, counts: bool) -> Vec<Mark
     marks
 }
 
-/// The limiters without precisions that nobody wrote: a block is a sixtieth of the window, which is seldom a round time.
+/// The limiters without precisions that nobody wrote: a block is a sixtieth of the window, which is rarely a round time.
 fn without_fractions(limiters: &str) -> String {
     let mut words: Vec<&str> = limiters.split(' ').collect();
     while let Some(place) =

@@ -121,7 +121,7 @@ fn an_instant_is_never_left_half_done() {
 }
 
 /// Of what was done in one instant, the last does not undo the rest: a lane that was taken out and
-/// put back has forgotten, and automatic events that were stopped and started have begun anew.
+/// put back has forgotten, and automatic events that were stopped and started have started over.
 #[test]
 fn all_changes_of_an_instant_are_recorded() {
     for (name, there, back) in [("lanes", "sliding-log", "gcra"), ("auto", "off", "on")] {

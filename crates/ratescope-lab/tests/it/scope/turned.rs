@@ -130,7 +130,7 @@ fn a_drag_of_the_rate_replays_what_came_of_it() {
     assert!(replays(&scope) < 4200 / 4);
 }
 
-/// There and back is two changes: what began anew in between stays so.
+/// There and back is two changes: what started over in between stays so.
 #[test]
 fn a_change_back_is_not_the_same_as_none() {
     for values in [["9", "0.7"], ["0.7", "9"]] {

@@ -228,7 +228,7 @@ fn the_corpus_holds() {
 }
 
 /// The seeds: a few clients, some that were halved, and none. Run it with `--ignored` to write them
-/// anew.
+/// again.
 #[test]
 #[ignore = "writes the seeds of the corpus"]
 fn write_the_seeds() {

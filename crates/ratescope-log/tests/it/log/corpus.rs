@@ -18,7 +18,7 @@ fn the_objects_of_the_corpus_are_read() {
 }
 
 /// Writes the seeds: each kind of line as a log in its own format, all lines as a log of each format, and
-/// lines that are cut in the middle. Run it with `--ignored` to write them anew.
+/// lines that are cut in the middle. Run it with `--ignored` to write them again.
 #[test]
 #[ignore = "writes the seeds of the corpus"]
 fn write_the_seeds() {

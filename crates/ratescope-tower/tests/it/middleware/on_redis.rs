@@ -33,7 +33,7 @@ where
     let response = service.call(get(path, ip)).await.unwrap();
     let retry = response.headers().get("retry-after").map(|retry| retry.to_str().unwrap());
     assert_eq!(retry.is_some(), response.status().as_u16() >= 400);
-    // When the store is back is not known, but that is seldom long.
+    // When the store is back is not known, but that is rarely long.
     assert!(response.status().as_u16() != 503 || retry == Some("1"), "{retry:?}");
     let left = response.headers().get("x-ratelimit-remaining");
     let left = left.map_or("", |left| left.to_str().unwrap()).to_owned();

@@ -129,10 +129,10 @@ fn where_numbers_do_not_fit_the_rules_decide() {
         let each = each.map(|limiter| send(&mut service, by("ann", limiter)).status().as_u16());
         assert_eq!(each, [200, 200, 429, 200]);
     });
-    let misfit = "WARN ratescope: the limits of a request's own do not fit, and those of the rules decide: \
+    let mismatch = "WARN ratescope: the limits of a request's own do not fit, and those of the rules decide: \
                   rules.yaml:1:1: calls: fixed-window 9/1h can't stand in for gcra 2/1h burst 2: its \
                   algorithm differs, so it has other states passed_over=0";
-    assert_eq!(lines[0], misfit);
+    assert_eq!(lines[0], mismatch);
     assert!(
         lines[1].starts_with("INFO ratescope: refused by web: level 3, limit 2"),
         "{}",

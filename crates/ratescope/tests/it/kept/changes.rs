@@ -25,7 +25,7 @@ fn change(old: &str, new: &str) -> String {
             let problem = changed.to_string();
             let [from, to] = [old, new].map(|limiter| limiter.shape().to_string());
             let what = changed.what();
-            assert_eq!(problem, format!("the {what} changed from {from} to {to}: it starts anew"));
+            assert_eq!(problem, format!("the {what} changed from {from} to {to}: it starts over"));
             format!("{what} changed")
         }
     }
@@ -89,7 +89,7 @@ adaptive x3 decay 1m increase 1h floor 10
   adaptive x3 decay 2m increase 1h floor 10: decay changed
   adaptive x3 decay 1m increase 2h floor 10: increase changed
   exim 10/1m: algorithm changed
-# As the servers do: nginx's zone stays over a reload, Envoy's bucket is made anew.
+# As the servers do: nginx's zone stays over a reload, Envoy's bucket is made again.
 nginx 10/1m burst 9
   nginx 10/1m burst 9: 2.0 left, wait 0.0s
   nginx 100/1m burst 99: 92.0 left, wait 0.0s

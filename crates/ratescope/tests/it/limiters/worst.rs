@@ -81,9 +81,9 @@ fn a_gap_between_exims_events_raises_the_bound() {
     }
 }
 
-/// A dear event is half of the limit at most before the rate shows it, however dear it is.
+/// A costly event is half of the limit at most before the rate shows it, however much it costs.
 #[test]
-fn a_dear_event_does_not_raise_the_bound_of_exim() {
+fn a_costly_event_does_not_raise_the_bound_of_exim() {
     let exim = limiter("exim 10/1m");
     assert_eq!(exim.max_admitted(Span::from_mins(1), 100.0).floor(), 25.0);
     for text in ["exim 0/1m", "exim 10/1m readonly"] {

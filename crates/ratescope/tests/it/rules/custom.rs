@@ -129,7 +129,7 @@ fn its_states_are_not_saved_and_those_beside_it_are() {
     assert_eq!(passed(&store, [0, 10]), [0, 10]);
     let bytes = store.save(at(10));
     let restored = MemoryStore::restore(both(pause(10)), 100, &bytes).unwrap();
-    // The pause starts anew, and the bucket has one event left.
+    // The pause starts over, and the bucket has one event left.
     assert_eq!(passed(&restored, [11, 12, 21]), [11]);
 
     let alone = Keyed::new(AnyLimiter::from(pause(10)), 100);
@@ -140,7 +140,7 @@ fn its_states_are_not_saved_and_those_beside_it_are() {
     let limiter = AnyLimiter::from(pause(10));
     let kept = limiter.keep(&limiter.initial(), at(0));
     let error = limiter.restore(&kept).unwrap_err();
-    assert_eq!(error.to_string(), "the algorithm changed from custom to custom: it starts anew");
+    assert_eq!(error.to_string(), "the algorithm changed from custom to custom: it starts over");
     let error = Kept::from_bytes(&kept.to_bytes()).unwrap_err();
     assert!(error.to_string().contains("\"custom\": not an algorithm"), "{error}");
 }

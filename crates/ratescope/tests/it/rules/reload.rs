@@ -1,4 +1,4 @@
-//! New rules in place of old ones: what is kept, what starts anew, what is refused.
+//! New rules in place of old ones: what is kept, what starts over, what is refused.
 
 use super::{passed, ruled};
 use crate::rules::random;
@@ -132,14 +132,14 @@ descriptors:
     assert_eq!(passed(&ruled, 20, 0.0, &[("ip", "a")]), 5);
     assert_eq!(
         Reloaded::Applied(changes).to_string(),
-        "applied: 0 go on, 2 start anew (web:user: gcra 10/1h burst 10 per user+ip; \
+        "applied: 0 go on, 2 start over (web:user: gcra 10/1h burst 10 per user+ip; \
          web:ip: fixed-window 5/1d per ip), 4 are gone (web: gcra 100/1h burst 100 per all; \
          web:user: gcra 10/1h burst 10 per user; web:user: exim 50/1h strict per user; \
          web:ip: fixed-window 5/1h per ip)"
     );
 }
 
-/// A limit goes up or down: who was over it and still is stays refused, and nobody begins anew.
+/// A limit goes up or down: who was over it and still is stays refused, and nobody starts over.
 #[test]
 fn a_limit_with_other_numbers_keeps_what_was_counted() {
     let ruled = ruled(OLD);
