@@ -156,25 +156,20 @@ trait OneOf: Algorithm {
     /// As [`of`](Self::of), to change it.
     fn of_mut(state: &mut AnyState) -> Option<&mut Self::State>;
 
-    /// Reads a state. One of another kind counts as that of a new key.
+    /// Reads a state, if it is one of this limiter.
     #[inline(always)]
-    fn read_any<R>(&self, state: &AnyState, read: impl FnOnce(&Self::State) -> R) -> R {
-        match Self::of(state) {
-            Some(own) => read(own),
-            None => read(&self.initial()),
-        }
+    fn read_own<R>(&self, state: &AnyState, read: impl FnOnce(&Self::State) -> R) -> Option<R> {
+        Self::of(state).map(read)
     }
 
-    /// Changes a state. One of another kind is replaced.
+    /// Changes a state, if it is one of this limiter.
     #[inline(always)]
-    fn change_any<R>(&self, state: &mut AnyState, change: impl FnOnce(&mut Self::State) -> R) -> R {
-        if let Some(own) = Self::of_mut(state) {
-            return change(own);
-        }
-        let mut new = self.initial();
-        let result = change(&mut new);
-        *state = Self::any(new);
-        result
+    fn change_own<R>(
+        &self,
+        state: &mut AnyState,
+        change: impl FnOnce(&mut Self::State) -> R,
+    ) -> Option<R> {
+        Self::of_mut(state).map(change)
     }
 }
 
@@ -246,7 +241,8 @@ impl AnyLimiter {
     /// How much of the [quota](Self::quota) is left, never more than it.
     #[cfg(feature = "std")]
     pub(crate) fn left(&self, state: &AnyState, now: Time) -> f64 {
-        each!(self, |l| l.read_any(state, |s| l.left(s, now)))
+        each!(self, |l| l.read_own(state, |s| l.left(s, now)))
+            .unwrap_or_else(|| self.left(&self.initial(), now))
     }
 
     /// A limiter that admits `percent` of what this one admits: the periods stay, and counts, bursts and queues are
@@ -279,7 +275,9 @@ impl AnyLimiter {
     }
 
     pub(super) fn write(&self, state: &AnyState, now: Time, out: &mut Content) {
-        each!(self, |l| l.read_any(state, |s| l.keep(s, now, out)));
+        if each!(self, |l| l.read_own(state, |s| l.keep(s, now, out))).is_none() {
+            self.write(&self.initial(), now, out);
+        }
     }
 
     pub(super) fn state(&self, bytes: &mut Bytes<'_>) -> Result<AnyState, KeptError> {
@@ -290,10 +288,10 @@ impl AnyLimiter {
     }
 
     pub(super) fn drained(&self, state: &AnyState, now: Time) -> AnyState {
-        fn drained<L: OneOf>(limiter: &L, state: &AnyState, now: Time) -> AnyState {
-            L::any(limiter.read_any(state, |s| limiter.as_of(s, now)))
+        fn drained<L: OneOf>(limiter: &L, state: &AnyState, now: Time) -> Option<AnyState> {
+            limiter.read_own(state, |own| L::any(limiter.as_of(own, now)))
         }
-        each!(self, |l| drained(l, state, now))
+        each!(self, |l| drained(l, state, now)).unwrap_or_else(|| self.initial())
     }
 
     /// This limiter, draining at the rate by which a state was counted elsewhere: `a` and `b` of a bucket, or nginx's
@@ -312,7 +310,7 @@ impl AnyLimiter {
     }
 
     pub(super) fn cut_any(&self, state: &mut AnyState) {
-        each!(self, |l| l.change_any(state, |s| Algorithm::cut(l, s)));
+        each!(self, |l| _ = l.change_own(state, |s| Algorithm::cut(l, s)));
     }
 }
 
@@ -327,27 +325,28 @@ impl Limiter for AnyLimiter {
     }
 
     fn peek(&self, state: &AnyState, now: Time, cost: f64) -> Outcome {
-        each!(self, |l| l.read_any(state, |s| l.peek(s, now, cost)))
+        each!(self, |l| l.read_own(state, |s| l.peek(s, now, cost)))
+            .unwrap_or_else(|| self.peek(&self.initial(), now, cost))
     }
 
     fn record(&self, state: &mut AnyState, now: Time, cost: f64, allowed: bool) {
-        each!(self, |l| l.change_any(state, |s| l.record(s, now, cost, allowed)));
+        if each!(self, |l| l.change_own(state, |s| l.record(s, now, cost, allowed))).is_none() {
+            *state = self.initial();
+            self.record(state, now, cost, allowed);
+        }
     }
 
     fn check_last(&self, state: &mut AnyState, now: Time, cost: f64, others: bool) -> Outcome {
-        each!(self, |l| l.change_any(state, |s| l.check_last(s, now, cost, others)))
+        each!(self, |l| l.change_own(state, |s| l.check_last(s, now, cost, others))).unwrap_or_else(
+            || {
+                *state = self.initial();
+                self.check_last(state, now, cost, others)
+            },
+        )
     }
 
     fn undo(&self, state: &mut AnyState, at: Time, now: Time, cost: f64) -> bool {
-        fn undo<L: OneOf>(
-            limiter: &L,
-            state: &mut AnyState,
-            [at, now]: [Time; 2],
-            cost: f64,
-        ) -> bool {
-            L::of_mut(state).is_some_and(|own| limiter.undo(own, at, now, cost))
-        }
-        each!(self, |l| undo(l, state, [at, now], cost))
+        each!(self, |l| l.change_own(state, |s| l.undo(s, at, now, cost)).unwrap_or(false))
     }
 
     fn grows(&self) -> bool {
@@ -355,19 +354,21 @@ impl Limiter for AnyLimiter {
     }
 
     fn forget(&self, state: &mut AnyState, now: Time) {
-        each!(self, |l| l.change_any(state, |s| l.forget(s, now)));
+        each!(self, |l| _ = l.change_own(state, |s| l.forget(s, now)));
     }
 
     fn retry_after(&self, state: &AnyState, now: Time, cost: f64) -> Retry {
-        each!(self, |l| l.read_any(state, |s| l.retry_after(s, now, cost)))
+        each!(self, |l| l.read_own(state, |s| l.retry_after(s, now, cost)))
+            .unwrap_or_else(|| self.retry_after(&self.initial(), now, cost))
     }
 
     fn remaining(&self, state: &AnyState, now: Time) -> f64 {
-        each!(self, |l| l.read_any(state, |s| l.remaining(s, now)))
+        each!(self, |l| l.read_own(state, |s| l.remaining(s, now)))
+            .unwrap_or_else(|| self.remaining(&self.initial(), now))
     }
 
     fn reset_after(&self, state: &AnyState, now: Time) -> Span {
-        each!(self, |l| l.read_any(state, |s| l.reset_after(s, now)))
+        each!(self, |l| l.read_own(state, |s| l.reset_after(s, now))).unwrap_or(Span::ZERO)
     }
 
     fn max_admitted(&self, window: Span, cost: f64) -> f64 {
