@@ -38,8 +38,7 @@ pub(super) struct Clock {
 
 impl Clock {
     pub(super) fn new(source: TimeSource) -> Self {
-        let host = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let host = i64::try_from(host.as_micros()).unwrap_or(i64::MAX);
+        let host = Time::from(SystemTime::now()).as_micros();
         Clock { source, begun: Instant::now(), host, at_begin: AtomicI64::new(host) }
     }
 

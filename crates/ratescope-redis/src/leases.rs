@@ -68,7 +68,7 @@ pub(super) struct Leases {
 /// The counts of [`Leased`].
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// Those of all stores on the connection.
+    /// The leases of each store on the connection.
     stores: Mutex<Vec<Weak<Leases>>>,
     here: AtomicU64,
     lent: AtomicU64,
@@ -700,7 +700,7 @@ impl Leases {
         }
     }
 
-    /// Tells Redis what is untold and gives all leases back, after what is under way.
+    /// Tells Redis what is pending and gives all leases back, after what is under way.
     pub(super) async fn close(self: Arc<Self>, until: Instant) {
         let all = async {
             self.tell_all(until).await;
@@ -708,9 +708,9 @@ impl Leases {
             self.sweep_once().await;
         };
         let _ = timeout_at(until, all).await;
-        let untold = self.untold();
-        if untold > 0 {
-            warn!(target: "ratescope", untold, "a store ends, and the counts of these keys were not sent to Redis");
+        let pending = self.pending_keys();
+        if pending > 0 {
+            warn!(target: "ratescope", pending, "a store ends, and the counts of these keys were not sent to Redis");
         }
     }
 

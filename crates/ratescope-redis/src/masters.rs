@@ -109,8 +109,12 @@ impl Masters {
 
     /// Returns the master of a key. If it is unknown, refreshes the slots first.
     pub(super) async fn master(&self, key: &[u8], until: Instant) -> Result<Arc<Server>, Fault> {
-        let mut topology = self.0.topology.subscribe();
         let is_watched = matches!(self.0.kind, Kind::Sentinels(_));
+        // Most calls end here, without the lock that a subscription takes.
+        if !is_watched && let Some(master) = self.known(key) {
+            return Ok(master);
+        }
+        let mut topology = self.0.topology.subscribe();
         let (master, is_old) = {
             let known = topology.borrow_and_update();
             (known.master(key), is_watched && known.is_older_than(LONGEST_AGE))

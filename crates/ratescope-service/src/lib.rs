@@ -245,7 +245,7 @@ impl<C: Clock> Service<C> {
         states::write(stores, now, to)
     }
 
-    /// Tells its Redis what is untold, as [`Redis::close`](ratescope_redis::Redis::close) does, before the process ends.
+    /// Tells its Redis what is pending, as [`Redis::close`](ratescope_redis::Redis::close) does, before the process ends.
     pub async fn close(&self) {
         self.states.close().await;
     }

@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn it_shows_the_time_of_the_system() {
         let clock = CycleClock::default();
-        // What the rate of the counter may be wrong by in a millisecond, a hundred times over.
+        // A hundred times the drift of the counter in a millisecond.
         let slack = Span::from_micros(100);
         for _ in 0..200_000 {
             let before = SystemClock.now();

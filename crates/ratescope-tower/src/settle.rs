@@ -79,7 +79,7 @@ impl Debt {
         Debt { sum: 0.0, settle: Some(Box::new(settle)) }
     }
 
-    /// What is owed so far; nothing is owed from then on.
+    /// Moves the debt out, so that dropping this settles nothing.
     pub(super) fn take(&mut self) -> Debt {
         Debt { sum: self.sum, settle: self.settle.take() }
     }

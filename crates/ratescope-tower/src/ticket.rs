@@ -130,7 +130,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
         }
     }
 
-    /// What was counted of a request that costs more when the response is there.
+    /// The counted event, if the response decides about a further cost.
     pub(super) fn charged<'a>(&self, ticket: &'a Ticket) -> Option<&'a Arc<CountedEvent>> {
         ticket.counted.as_ref().filter(|_| self.settings().is_charged_later())
     }

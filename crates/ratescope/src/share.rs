@@ -476,13 +476,13 @@ impl Lease {
 pub struct Synced<S> {
     state: S,
     /// What it counted and has not told, and when it counted last.
-    untold: Impulse,
+    pending: Impulse,
 }
 
 impl<S: Clone> Synced<S> {
     /// A key of which this state is known.
     pub fn new(state: S) -> Self {
-        Synced { state, untold: Impulse::default() }
+        Synced { state, pending: Impulse::default() }
     }
 
     /// All that is known to be counted.
@@ -506,8 +506,8 @@ impl<S: Clone> Synced<S> {
     }
 
     /// The sum that it counted and has not told.
-    pub fn untold(&self) -> f64 {
-        self.untold.size
+    pub fn pending(&self) -> f64 {
+        self.pending.size
     }
 
     /// The same, with another form of the state.
@@ -523,8 +523,8 @@ impl<S: Clone> Synced<S> {
         kind: &AnyLimiter,
         now: Time,
     ) -> f64 {
-        let sum = self.untold_at(kind, now);
-        self.untold = Impulse::default();
+        let sum = self.pending_at(kind, now);
+        self.pending = Impulse::default();
         match kind {
             AnyLimiter::Earrrl(_) => sum,
             kind if is_bucket(kind) => sum,
@@ -544,10 +544,10 @@ impl<S: Clone> Synced<S> {
         self.add(kind, now, smaller(sum, most));
     }
 
-    /// Adds to what is untold.
+    /// Adds to what is pending.
     fn add(&mut self, kind: &AnyLimiter, now: Time, sum: f64) {
-        let size = smaller(self.untold_at(kind, now) + sum, f64::MAX);
-        self.untold = Impulse { size, at: now.max(self.untold.at) };
+        let size = smaller(self.pending_at(kind, now) + sum, f64::MAX);
+        self.pending = Impulse { size, at: now.max(self.pending.at) };
     }
 
     /// Takes over the shared state of an answer, with what was counted since the claim.
@@ -559,18 +559,18 @@ impl<S: Clone> Synced<S> {
         now: Time,
     ) {
         self.state = shared;
-        let untold = self.untold_at(kind, now);
-        if untold > 0.0 {
+        let pending = self.pending_at(kind, now);
+        if pending > 0.0 {
             // A sum of costs is no bad number.
-            let _ = limiter.charge(&mut self.state, now, untold);
+            let _ = limiter.charge(&mut self.state, now, pending);
         }
     }
 
-    /// What is untold, as much of it as there is at `now`.
-    fn untold_at(&self, kind: &AnyLimiter, now: Time) -> f64 {
+    /// What is pending, as much of it as there is at `now`.
+    fn pending_at(&self, kind: &AnyLimiter, now: Time) -> f64 {
         match kind {
-            AnyLimiter::Earrrl(earrrl) => earrrl.estimator().add(self.untold, now, 0.0).size,
-            _ => self.untold.size,
+            AnyLimiter::Earrrl(earrrl) => earrrl.estimator().add(self.pending, now, 0.0).size,
+            _ => self.pending.size,
         }
     }
 }

@@ -341,7 +341,7 @@ impl Shared {
         own.counted.record(limiter, limiter, at, cost, outcome.is_allowed());
         if let Some(interval) = interval
             && own.due == Time::LAST
-            && own.counted.untold() > 0.0
+            && own.counted.pending() > 0.0
         {
             own.due = at.after(interval);
             self.due = self.due.min(own.due);
@@ -556,7 +556,7 @@ fn sync(
         Some(shared) => {
             own.counted.adopt(limiter, limiter, shared, now);
             let [asked, _] = own.asked;
-            let is_idle = own.counted.untold() <= 0.0;
+            let is_idle = own.counted.pending() <= 0.0;
             own.due = if is_idle { Time::LAST } else { now.max(asked.after(interval)) };
             false
         }

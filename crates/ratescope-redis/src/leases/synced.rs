@@ -138,11 +138,11 @@ impl Local {
         self.call.map(|call| call.since).or(self.waits)
     }
 
-    /// The largest part of any limit that is untold.
-    fn untold(&self) -> f64 {
+    /// The largest part of any limit that is pending.
+    fn pending(&self) -> f64 {
         let each = items(&self.question).zip(&self.limits).map(|(item, limit)| {
             let size = item.limiter.remaining(&item.limiter.initial(), Time::ZERO);
-            limit.untold() / size
+            limit.pending() / size
         });
         each.fold(0.0, f64::max)
     }
@@ -215,12 +215,12 @@ impl Leases {
         });
     }
 
-    /// Tells Redis all that is untold, after what is under way.
+    /// Tells Redis all that is pending, after what is under way.
     pub(super) async fn tell_all(self: &Arc<Self>, until: Instant) {
         let _alone = self.syncing.lock().await;
         loop {
             self.tell(self.due(Time::LAST), Some(until)).await;
-            if self.untold() == 0 {
+            if self.pending_keys() == 0 {
                 return;
             }
             // Redis can't be reached, or a decision is telling it.
@@ -228,7 +228,7 @@ impl Leases {
         }
     }
 
-    /// Tells Redis what is untold at these keys, each until then, or until the deadline of a call.
+    /// Tells Redis what is pending at these keys, each until then, or until the deadline of a call.
     async fn tell(self: &Arc<Self>, keys: Vec<Vec<u8>>, until: Option<Instant>) {
         let mut calls = JoinSet::new();
         for key in keys {
@@ -253,13 +253,13 @@ impl Leases {
     }
 
     /// How many keys have counted something of which Redis is not known to have been told.
-    pub(super) fn untold(&self) -> usize {
+    pub(super) fn pending_keys(&self) -> usize {
         let table = self.table();
-        table.synced.values().filter(|local| local.call.is_some() || local.untold() > 0.0).count()
+        table.synced.values().filter(|local| local.call.is_some() || local.pending() > 0.0).count()
     }
 
-    /// The keys that are due by then, those first of which the largest part of a limit is untold. Drops those of
-    /// which nothing counts any more.
+    /// The keys that are due by then, in the order of how much of their limits is pending, most first. Drops keys of which
+    /// nothing counts any more.
     fn due(&self, next: Time) -> Vec<Vec<u8>> {
         let at = self.clock.now();
         let mut table = self.table();
@@ -267,7 +267,7 @@ impl Leases {
         table.synced.retain(|key, local| {
             let Some(since) = local.since else { return !local.is_new(at) };
             if local.call.is_none() && since.after(local.interval) <= next {
-                due.push((local.untold(), key.clone()));
+                due.push((local.pending(), key.clone()));
             }
             true
         });
@@ -292,7 +292,7 @@ impl Leases {
         self.told(called, answer);
     }
 
-    /// Claims what is untold at a key, for a call that asks this question about it.
+    /// Claims what is pending at a key, for a call that asks this question about it.
     fn claim_sums<'a>(&'a self, key: &'a [u8]) -> Option<(Called<'a>, Question)> {
         let mut table = self.table();
         let local = table.synced.get_mut(key).filter(|local| local.call.is_none())?;
@@ -367,16 +367,16 @@ impl Leases {
         }
     }
 
-    /// Tells Redis now what is untold at the keys of these questions, since Redis is asked about them. An answer that comes
+    /// Tells Redis now what is pending at the keys of these questions, since Redis is asked about them. An answer that comes
     /// too late loses what was told.
     pub(in super::super) async fn tell_before(&self, questions: &[Question], until: Instant) {
-        let is_untold = |key: &[u8]| {
+        let is_pending = |key: &[u8]| {
             let table = self.table();
             let local = table.synced.get(key);
-            local.is_some_and(|local| local.limits.iter().any(|limit| limit.untold() > 0.0))
+            local.is_some_and(|local| local.limits.iter().any(|limit| limit.pending() > 0.0))
         };
         let keys = questions.iter().flat_map(|question| &question.keys);
-        for key in keys.filter(|key| is_untold(&key.key)) {
+        for key in keys.filter(|key| is_pending(&key.key)) {
             self.tell_one(&key.key, until).await;
         }
     }

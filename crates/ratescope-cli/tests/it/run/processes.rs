@@ -58,7 +58,7 @@ enum Fault {
     Parted,
 }
 
-/// What a client was told about one event.
+/// One event: who was asked, when, and the answer.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     process: usize,
@@ -139,7 +139,7 @@ impl Fleet {
         }
     }
 
-    /// What is left of the sum, as a process finds on Redis.
+    /// The remaining quota of the sum, by a look through a process.
     async fn left(&self, process: usize, round: &str) -> u32 {
         let mut client = Client::new(process, self.ports[process].number);
         let look = RateLimitDescriptor { hits_addend: Some(0), ..descriptor(&[("sum", round)]) };
@@ -188,7 +188,7 @@ impl Client {
     }
 }
 
-/// What was seen of each rule.
+/// The events of each rule.
 type History = BTreeMap<&'static str, Vec<Seen>>;
 
 /// Clients of all processes that ask for everything until this is dropped.

@@ -104,7 +104,7 @@ fn names_are_in_the_heads() {
     );
     let one = "lanes=sliding-log%20per%20ip";
     assert_eq!(texts(one, 720.0), ["1  sliding-log 10/10s", counts]);
-    // Nobody wrote that a block is a sixtieth of the window.
+    // The default precision, a sixtieth of the window, is left out.
     assert_eq!(texts("lanes=sliding-window", 720.0), ["1  sliding-window 10/10s", counts]);
     let written = ["1  sliding-window 10/10s precision 1s", counts];
     assert_eq!(texts("lanes=sliding-window%20precision%201s", 720.0), written);

@@ -121,7 +121,7 @@ impl Model<'_> {
                 } else {
                     self.history.refused += 1;
                 }
-                if own.known.untold() > 0.0 && !core::mem::replace(&mut own.waits, true) {
+                if own.known.pending() > 0.0 && !core::mem::replace(&mut own.waits, true) {
                     let early = self.random.below(S / 4);
                     self.at(now + S - early, Happens::Due { process });
                 }
@@ -429,9 +429,9 @@ fn what_is_told_late_is_bounded() {
             known.record(&limiter, &limiter, at(ms), 1.0, passes);
         }
         let sum = known.claim(&limiter, &limiter, at(9_500));
-        assert_eq!((sum.round(), known.untold()), (told, 0.0), "{text}");
+        assert_eq!((sum.round(), known.pending()), (told, 0.0), "{text}");
         known.record(&limiter, &limiter, at(9_500), 1.0, true);
         known.tell_later(&limiter, at(9_500), sum);
-        assert_eq!(known.untold(), kept + 1.0, "{text}");
+        assert_eq!(known.pending(), kept + 1.0, "{text}");
     }
 }
