@@ -27,9 +27,7 @@ impl View {
     fn picture(&self) -> Option<Picture<'_>> {
         Picture::new(&self.data, &self.choices)
     }
-}
 
-impl View {
     /// The next limit, up if `by` is 1 and down if it is -1; `None` if there is none.
     pub(super) fn next_limit(&self, by: f64) -> Option<String> {
         let limit = self.limit()?;
