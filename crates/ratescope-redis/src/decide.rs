@@ -5,9 +5,10 @@
 //! slot after the other, beginning with the least left. If a slot refuses after all, since another decision came
 //! between, what the earlier slots counted is given back.
 
+use super::call::{Call, Leasing, Op};
 use super::link::{Link, within_a_runtime};
 use super::options::TimeSource;
-use super::plan::{self, Does, Leasing, Op, Question};
+use super::question::{Does, Question};
 use super::reply::{self, Reply};
 use super::slots::slot;
 use ratescope::internal::Asked;
@@ -100,7 +101,7 @@ impl Request {
         }
         let too_large = || Fault::failed("the decision has more limits than a call can hold");
         let leasing = Leasing::default();
-        let call = plan::call(questions, *op, *details, *clock, *now, leasing);
+        let call = Call::about(questions, *op, *details, *clock, *now, leasing);
         let call = call.ok_or_else(too_large)?;
         let read = |bytes: &[u8]| reply::read(questions, &call, bytes);
         let replies = link.run(&call, until, read).await?;

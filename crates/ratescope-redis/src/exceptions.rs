@@ -3,7 +3,8 @@
 //! All exceptions of a domain are lines of one value. A script makes a change, so that changes at the same time are all
 //! kept. The value expires with the last of them.
 
-use super::plan::{self, Call};
+use super::call::Call;
+use super::plan;
 use super::script::Script;
 use super::{Few, Inner};
 use ratescope::internal::{escaped, too_many};

@@ -3,7 +3,7 @@
 //! The states in the answers of Redis are adopted, so that a decision made here goes on where Redis was, in Redis' time.
 
 use super::options::TimeSource;
-use super::plan::Question;
+use super::question::Question;
 use super::reply::Reply;
 use super::{Few, Redis};
 use core::sync::atomic::{AtomicI64, Ordering};

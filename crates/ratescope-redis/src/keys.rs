@@ -2,7 +2,7 @@
 
 use super::RedisStore;
 use super::clear::in_ten_seconds;
-use super::plan::LEASES;
+use super::question::LEASES;
 use super::server::Server;
 use ratescope::rules::{Fault, StoredKey};
 use redis::from_redis_value;

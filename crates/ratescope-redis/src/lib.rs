@@ -20,7 +20,8 @@
 //! # }
 //! ```
 //!
-//! **How it works.** `plan.rs` turns the limits of one or more events into one call of a script that `script.rs` puts
+//! **How it works.** `plan.rs` groups the limits of rules by the keys that they share, and `call.rs` makes one call of the questions
+//! about one or more events, of a script that `script.rs` puts
 //! together from `lua/`. `link.rs` sends it to the server that has the keys and retries it only where nothing ran;
 //! `server.rs` has the connection, `breaker.rs` the circuit breaker. `reply.rs` reads outcomes and states. A store in
 //! this process takes over the states, and decides when Redis can't be asked.
@@ -39,6 +40,7 @@ mod address;
 mod algorithm;
 mod alone;
 mod breaker;
+mod call;
 mod clear;
 mod decide;
 mod detach;
@@ -50,6 +52,7 @@ mod link;
 mod masters;
 mod options;
 mod plan;
+mod question;
 mod refusal;
 mod reply;
 mod script;
@@ -58,19 +61,22 @@ mod slots;
 
 pub use alone::{KeptLimit, NotAlone, decode, stand_alone};
 pub use clear::clear;
+pub use leases::Leased;
 pub use options::{Options, TimeSource};
 /// The clients that a [`Redis`] may be made from.
 pub use redis;
 
 use address::Address;
 use arc_swap::ArcSwap;
+use call::Op;
 use core::time::Duration;
 use decide::{Decided, Request};
 use detach::DetachOnDrop;
 use fallback::{Clock, Fallback};
 use leases::{Asking, Here, Leases, Tally};
 use link::Link;
-use plan::{Does, Op, Plan, Question};
+use plan::Plan;
+use question::{Does, Question};
 use ratescope::event::{Event, Fields};
 use ratescope::internal::{Ask, Asked, RawQuota};
 use ratescope::limit::Limiter;
@@ -112,28 +118,6 @@ struct Inner {
     /// Decides when Redis can't be asked.
     fallback: Fallback,
     leases: Arc<Leases>,
-}
-
-/// The counts of the [leases and syncs](ratescope::share) of all stores on a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Leased {
-    /// The decisions that were made without a call.
-    pub here: u64,
-    /// The events that were taken in advance.
-    pub lent: u64,
-    /// Of these, the events that were given back.
-    pub given_back: u64,
-    /// Of these, the events that could not be given back, and count until their limits forget them.
-    pub lost: u64,
-    /// The calls by which Redis was told what was counted.
-    pub told: u64,
-    /// The events of which Redis was told without an answer. They may not be counted.
-    pub told_lost: u64,
-    /// How long the oldest event has waited that Redis was not told.
-    pub waits: Duration,
-    /// The longest time from an event until the answer to the call that told Redis of it: the s + d of the promise.
-    pub slowest: Duration,
 }
 
 impl Redis {

@@ -6,9 +6,10 @@
 
 use super::address::Address;
 use super::breaker::Permit;
+use super::call::Call;
 use super::masters::Masters;
 use super::options::Options;
-use super::plan::{self, Call};
+use super::plan;
 use super::refusal::Refusal;
 use super::server::{Connection, Failure, Server, background_timeout};
 use super::slots::{SLOTS, slot};

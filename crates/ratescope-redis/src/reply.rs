@@ -1,7 +1,9 @@
 //! Reads the answers of scripts.
 
 use super::Few;
-use super::plan::{self, Call, Item, Question};
+use super::call::{Call, ELSEWHERE};
+use super::plan::Item;
+use super::question::Question;
 use ratescope::internal::Ask;
 use ratescope::limit::Limiter;
 use ratescope::limit::any::AnyLimiter;
@@ -59,7 +61,7 @@ pub(super) fn read(questions: &[Question], call: &Call, mut bytes: &[u8]) -> Opt
         let own = |all: &Few<State>| -> Option<Few<State>> {
             let each = question.asks.iter().zip(places);
             each.map(|(ask, place)| match *place {
-                plan::ELSEWHERE => Some(question.item(ask)?.limiter.initial()),
+                ELSEWHERE => Some(question.item(ask)?.limiter.initial()),
                 place => all.get(place).cloned(),
             })
             .collect()

@@ -1,8 +1,9 @@
 //! The task that gives back what is left of leases that have ended, and tells Redis of refused events that count. It begins
 //! the calls about keys that are synced, too.
 
+use super::super::call::{Call, Leasing, Op};
 use super::super::link::within_a_runtime;
-use super::super::plan::{self, Does, EventKey, Leasing, Op, Question};
+use super::super::question::{Does, EventKey, Question};
 use super::super::script::Leases as LeaseScript;
 use super::Leases;
 use super::table::Return;
@@ -102,7 +103,7 @@ impl Leases {
         };
         let mut questions = [question];
         let clock = self.clock.source();
-        let call = plan::call(&mut questions, Op::Check, Details::default(), clock, now, leasing);
+        let call = Call::about(&mut questions, Op::Check, Details::default(), clock, now, leasing);
         let Some(call) = call else { return };
         let known = self.link.run(&call, self.link.until(), |bytes| Some(!bytes.is_empty())).await;
         let tally = if known == Ok(true) { &self.tally.given_back } else { &self.tally.lost };
@@ -121,7 +122,8 @@ impl Leases {
         question.asks.iter_mut().for_each(|ask| ask.cost = cost);
         let (details, leasing) = (Details::default(), Leasing::default());
         let source = self.clock.source();
-        if let Some(call) = plan::call(&mut [question], Op::Refuse, details, source, now, leasing) {
+        if let Some(call) = Call::about(&mut [question], Op::Refuse, details, source, now, leasing)
+        {
             let _ = self.link.run(&call, until, |_| Some(())).await;
         }
     }

@@ -1,7 +1,9 @@
 //! Keys that are synced: what this process knows of them, and the task that tells Redis what it counted.
 
 use super::super::Few;
-use super::super::plan::{self, Does, Item, Leasing, Op, Plan, Question};
+use super::super::call::{Call, Leasing, Op};
+use super::super::plan::{Item, Plan};
+use super::super::question::{Does, Question};
 use super::super::reply::{self, Reply, State};
 use super::table::{Table, Told};
 use super::{KEYS, Leases, Unit};
@@ -38,7 +40,7 @@ pub(super) struct Local {
     /// When the first event was decided of which Redis was not told.
     waits: Option<Time>,
     /// The call about it that is under way.
-    call: Option<Call>,
+    call: Option<Sent>,
     /// Until when events were claimed, by the time of Redis as far as it was known.
     claimed: Time,
     /// The latest calls, so that what they told can be given back.
@@ -50,7 +52,7 @@ pub(super) struct Local {
 
 /// A call that tells Redis what was counted at a key.
 #[derive(Clone, Copy)]
-struct Call {
+struct Sent {
     serial: u64,
     /// When the first event was decided of which it tells.
     since: Time,
@@ -283,7 +285,7 @@ impl Leases {
         let host = Time::from(std::time::SystemTime::now());
         let details = Details::default().with_retry();
         let (source, leasing) = (self.clock.source(), Leasing::default());
-        let Some(call) = plan::call(&mut questions, Op::Check, details, source, host, leasing)
+        let Some(call) = Call::about(&mut questions, Op::Check, details, source, host, leasing)
         else {
             return;
         };
@@ -301,7 +303,7 @@ impl Leases {
         let since = local.waits.take().unwrap_or_else(|| self.now());
         let at = self.clock.now();
         let after = core::mem::replace(&mut local.claimed, at);
-        local.call = Some(Call { serial, since, after, until: at });
+        local.call = Some(Sent { serial, since, after, until: at });
         let mut question = local.question.clone();
         question.does = Does::Charge;
         let places: Few<usize> =
@@ -326,7 +328,7 @@ impl Leases {
         let now = self.now();
         let mut table = self.table();
         let Some(local) = called.local(&mut table) else { return };
-        let Some(Call { since, after, until, .. }) = local.call.take() else { return };
+        let Some(Sent { since, after, until, .. }) = local.call.take() else { return };
         let is_same_plan = Arc::ptr_eq(&local.question.plan, &called.plan);
         match answer {
             // The rules were reloaded meanwhile: the next answer has the states of their limits.

@@ -1,13 +1,14 @@
 //! The last known states of keys, and their leases.
 
 use super::super::Few;
-use super::super::plan::{Item, Plan, Question};
+use super::super::plan::{Item, Plan};
+use super::super::question::Question;
 use super::super::reply::State;
 use super::Unit;
 use super::synced::Local;
 use ratescope::limit::Limiter;
 use ratescope::outcome::Outcome;
-use ratescope::share::{Lease, Unused, counts_refused, lendable};
+use ratescope::share::{Lease, Unused, counts_refused, intact, lasts, lendable};
 use ratescope::time::{Span, Time};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -45,6 +46,17 @@ pub(super) struct Entry {
 pub(super) struct Known {
     pub(super) states: Few<State>,
     pub(super) sent: Time,
+}
+
+/// An answer of Redis about a key.
+pub(super) struct Answer {
+    pub(super) sent: Time,
+    pub(super) received: Time,
+    pub(super) states: Few<State>,
+    /// The lease. It has no events left if none was asked for.
+    pub(super) lease: Unused,
+    /// The number of processes that hold leases of the key.
+    pub(super) holders: u32,
 }
 
 /// What is to be given back.
@@ -109,6 +121,27 @@ impl Entry {
             wanted = wanted.min(lendable(limiter, left, self.cost, self.lease.holders));
         }
         wanted.max(1)
+    }
+
+    /// Takes over the states and the lease of an answer. Returns what is left of another lease, which came meanwhile.
+    pub(super) fn take(&mut self, answer: Answer) -> Option<Return> {
+        let Answer { sent, received, states, lease, holders } = answer;
+        let mut before = None;
+        if lease.left > 0 {
+            let rest = lease.left as f64 * self.cost;
+            let (mut lasting, mut whole) = (self.length, Time::LAST);
+            for (item, state) in self.limits().zip(&states) {
+                let limiter = item.limiter.decides();
+                let reset = item.limiter.reset_after(state, lease.counted);
+                lasting = lasts(limiter, lasting, reset);
+                whole = whole.min(intact(&item.limiter, limiter, state, lease.counted, rest));
+            }
+            before = self.lease.cancel().map(|unused| self.returned(unused, received));
+            self.lease.take(sent, lasting, lease, holders);
+            (self.intact, self.received) = (whole, received);
+        }
+        self.known = Some(Known { states, sent });
+        before
     }
 
     pub(super) fn counts_refused(&self) -> bool {
