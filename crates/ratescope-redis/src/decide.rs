@@ -1,9 +1,9 @@
 //! One decision about all events of a request, on one node or several.
 //!
-//! On one node it is one call of a script. In a cluster the keys may be in several slots, also those of one event, and a
-//! script may use only one. Then all slots are first asked at the same time, without counting. If all pass, the events are counted in one
-//! slot after the other, beginning with the least left. If a slot refuses after all, since another decision came
-//! between, what the earlier slots counted is given back.
+//! On one node it is one call of a script. In a cluster the keys, even those of one event, may be in several slots, and a
+//! script may use only one. Then all slots are first asked at the same time, without counting. If all pass, the events
+//! are counted in one slot after the other, beginning with the slot that has the least left. If a slot refuses after all,
+//! since another decision came between, what the earlier slots counted is given back.
 
 use super::call::{Call, Leasing, Op};
 use super::link::{Link, within_a_runtime};

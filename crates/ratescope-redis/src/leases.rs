@@ -2,8 +2,8 @@
 //! [synced], about which it decides by itself. See [`ratescope::share`] for what they promise.
 //!
 //! Each key of an event has its own leases, for events of one cost. An event passes without a call if a lease of each of
-//! its keys has an event left. It is refused without a call if the states refuse it that Redis has returned for all of its
-//! keys. Otherwise Redis is asked about the keys that lack one, and if it refuses, the others get theirs back.
+//! its keys has an event left. It is refused without a call if the states that Redis has returned for all of its keys
+//! refuse it. Otherwise Redis is asked about the keys that lack one, and if it refuses, the others get theirs back.
 //!
 //! A key that is synced never lacks an event: what this process knows of it decides. While Redis is asked about the other
 //! keys of an event that passes there, its cost is reserved.
@@ -40,7 +40,7 @@ use tokio::sync::{Mutex as AsyncMutex, Notify};
 use tokio::time::{Instant, timeout_at};
 use tracing::warn;
 
-/// The most keys of which leases and states are known, and the most that are synced. Events of further keys ask Redis.
+/// The most keys whose leases and states are known, and the most that are synced. Events of further keys ask Redis.
 const KEYS: usize = 20_000;
 
 /// The most leases that wait to be given back. Further ones count until their limits forget them.
@@ -88,8 +88,8 @@ pub(super) struct Here {
     pub(super) counted: Time,
 }
 
-/// The keys of these questions. `None` if they are to be asked together, as without leases: all rules are exact, an event is
-/// not only counted by limits that can refuse it, or keys about which Redis may be asked are on several nodes.
+/// The keys of these questions. `None` if they are asked together, as without leases: if all rules are exact, if an event
+/// is not just counted by limits that can refuse it, or if the keys about which Redis may be asked are on several nodes.
 pub(super) fn units(questions: &[Question], link: &Link) -> Option<Vec<Unit>> {
     let mut units = Vec::<Unit>::new();
     for (q, question) in questions.iter().enumerate() {
@@ -155,7 +155,7 @@ impl Leases {
         Time::from_micros(i64::try_from(self.begun.elapsed().as_micros()).unwrap_or(i64::MAX))
     }
 
-    /// The number of this process for leases of events of this cost.
+    /// This process's number for leases of events of this cost.
     fn process_of(&self, cost: f64) -> u64 {
         self.process ^ cost.to_bits()
     }

@@ -109,7 +109,7 @@ impl Options {
         Options { rest, ..self }
     }
 
-    /// Sets how the limits of rules are [shared](ratescope::share) that do not say it; the default is
+    /// Sets how limits are [shared](ratescope::share) whose rules do not say how; the default is
     /// [`Share::Exact`]. A rule that can't be shared so, or is a shadow or throttled softly, stays exact. With
     /// [`TimeSource::Event`] all are exact.
     #[must_use]

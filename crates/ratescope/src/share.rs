@@ -125,20 +125,20 @@ pub enum Share {
     /// Each event asks Redis.
     #[default]
     Exact,
-    /// A process takes events in advance, for so long.
+    /// A process takes events in advance, and keeps them for this long.
     Leased(Span),
-    /// A process decides by itself, and tells Redis within so long what it counted.
+    /// A process decides by itself, and tells Redis within this time what it counted.
     Synced(Span),
 }
 
 impl Share {
-    /// The length of a lease that is not said.
+    /// The default length of a lease.
     pub const LEASE: Span = Span::from_micros(100_000);
 
-    /// The interval of syncs that is not said.
+    /// The default interval of syncs.
     pub const SYNC: Span = Span::from_secs(1);
 
-    /// The shortest and the longest lease, and interval of syncs.
+    /// The bounds of the length of a lease, and of the interval of syncs.
     const LENGTHS: [Span; 2] = [Span::from_micros(10_000), Span::from_mins(1)];
 
     /// The length of its leases.

@@ -25,7 +25,7 @@ struct Lacking {
     /// The number of the lease, if there are several.
     serial: u64,
     used_up: u64,
-    /// The cost of the events that were refused here, and of which Redis is told first.
+    /// The cost of the events that were refused here. Redis is told of it first.
     refused: f64,
 }
 
@@ -295,7 +295,7 @@ impl Leases {
         told
     }
 
-    /// The questions about the keys that lack an event, for so many events as are wanted.
+    /// The questions about the keys that lack an event, for as many events as are wanted.
     fn leasing(&self, asking: &Asking, lacking: &[Lacking]) -> (Vec<Question>, Leasing) {
         let mut questions = Vec::with_capacity(asking.questions.len());
         let mut leasing = Leasing { leases: LeaseScript::Lend, ..Leasing::default() };

@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep};
 /// How many calls are under way at a time. They share a connection, so they are sent together.
 const AT_A_TIME: usize = 64;
 
-/// The calls about a key of which is known when they were counted.
+/// The most calls about a key whose times on Redis are remembered.
 const CALLS: usize = 8;
 
 /// How soon a store that ends tells again what it could not tell.
@@ -34,10 +34,10 @@ pub(super) struct Local {
     question: Question,
     limits: Few<Synced<State>>,
     interval: Span,
-    /// When the first event was decided since the last call, or a call failed, by the clock of this process. (A refused event
-    /// tells nothing, but a key that is refused must notice a reset elsewhere.)
+    /// When the first event since the last call was decided, or a call failed, by the clock of this process. (There is
+    /// nothing to tell about a refused event, but a key that is refused must notice a reset elsewhere.)
     since: Option<Time>,
-    /// When the first event was decided of which Redis was not told.
+    /// When the first event that Redis was not told of was decided.
     waits: Option<Time>,
     /// The call about it that is under way.
     call: Option<Sent>,
@@ -54,7 +54,7 @@ pub(super) struct Local {
 #[derive(Clone, Copy)]
 struct Sent {
     serial: u64,
-    /// When the first event was decided of which it tells.
+    /// When the first event that it tells of was decided.
     since: Time,
     /// It tells of the events after a time and until another.
     after: Time,

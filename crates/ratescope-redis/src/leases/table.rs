@@ -38,7 +38,7 @@ pub(super) struct Entry {
     pub(super) known: Option<Known>,
     /// Open while a call for a lease is under way.
     pub(super) asking: Option<watch::Receiver<()>>,
-    /// The cost of the events that were refused here, and of which Redis must be told.
+    /// The cost of the events that were refused here. Redis must be told of it.
     pub(super) refused: f64,
 }
 

@@ -19,9 +19,9 @@ pub struct Leased {
     pub lost: u64,
     /// The calls by which Redis was told what was counted.
     pub told: u64,
-    /// The events of which Redis was told without an answer. They may not be counted.
+    /// The events that Redis was told of without an answer. They may not be counted.
     pub told_lost: u64,
-    /// How long the oldest event has waited that Redis was not told.
+    /// How long the oldest event that Redis was not told of has waited.
     pub waits: Duration,
     /// The longest time from an event until the answer to the call that told Redis of it: the s + d of the promise.
     pub slowest: Duration,
