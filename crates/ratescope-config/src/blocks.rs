@@ -141,7 +141,7 @@ impl Reading {
 
     fn open_block(&mut self, line: usize) -> Result<(), Remark> {
         if self.open.len() >= DEEPEST {
-            return Err(wrong(line, format!("more than {DEEPEST} blocks within each other")));
+            return Err(Remark::new(line, format!("more than {DEEPEST} blocks within each other")));
         }
         if self.now.words.is_empty() {
             self.now.line = line;
@@ -155,7 +155,7 @@ impl Reading {
     fn close_block(&mut self, line: usize) -> Result<(), Remark> {
         self.finish();
         let Some(Open { head, before }) = self.open.pop() else {
-            return Err(wrong(line, "a brace closes no block".to_owned()));
+            return Err(Remark::new(line, "a brace closes no block"));
         };
         let block = mem::replace(&mut self.done, before);
         self.done.push(Statement { block, ..head });
@@ -164,7 +164,7 @@ impl Reading {
 
     fn open_brace(&mut self, line: usize) -> Result<(), Remark> {
         if self.braces >= DEEPEST {
-            return Err(wrong(line, format!("more than {DEEPEST} braces within each other")));
+            return Err(Remark::new(line, format!("more than {DEEPEST} braces within each other")));
         }
         self.braces += 1;
         self.add(line, "{".to_owned());
@@ -179,13 +179,13 @@ impl Reading {
     /// All statements, at the end of the text.
     fn end(mut self, ends: Ends) -> Result<Vec<Statement>, Remark> {
         if let Some(Open { head, .. }) = self.open.last() {
-            return Err(wrong(head.line, "its block is not closed".to_owned()));
+            return Err(Remark::new(head.line, "its block is not closed"));
         }
         if self.braces > 0 {
-            return Err(wrong(self.now.line, "a brace in it is not closed".to_owned()));
+            return Err(Remark::new(self.now.line, "a brace in it is not closed"));
         }
         if ends == Ends::Semicolon && !self.now.words.is_empty() {
-            return Err(wrong(self.now.line, "a semicolon is missing".to_owned()));
+            return Err(Remark::new(self.now.line, "a semicolon is missing"));
         }
         self.finish();
         Ok(self.done)
@@ -204,10 +204,6 @@ pub(crate) fn walk<'a>(
         walk(&statement.block, around, see);
         around.pop();
     }
-}
-
-fn wrong(line: usize, text: String) -> Remark {
-    Remark { line, text }
 }
 
 struct Tokens<'a> {
@@ -303,7 +299,7 @@ impl Tokens<'_> {
                 c => word.push(c),
             }
         }
-        Err(wrong(begun, "a quoted text is not closed".to_owned()))
+        Err(Remark::new(begun, "a quoted text is not closed"))
     }
 
     fn bare(&mut self) -> String {
@@ -345,7 +341,7 @@ impl Tokens<'_> {
                 Some('{') => depth += 1,
                 Some('}') => depth -= 1,
                 Some(_) => {}
-                None => return Err(wrong(line, "its block is not closed".to_owned())),
+                None => return Err(Remark::new(line, "its block is not closed")),
             }
         }
         Ok(())

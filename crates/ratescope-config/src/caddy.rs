@@ -71,16 +71,13 @@ fn block(block: &Statement) -> Only {
                 site.split(['/', ':']).next().unwrap_or(site)
             });
             let hosts: Vec<&str> = hosts.collect();
-            if hosts.is_empty() || hosts.len() > VALUES || hosts.contains(&"") {
+            if hosts.is_empty() || hosts.contains(&"") {
                 return Only::All;
             }
-            Test::any(hosts.into_iter().map(host)).into()
+            Only::of(Test::one_of("host", hosts, |name| Some(host(name))), &block.text())
         }
     }
 }
-
-/// The most values of a matcher by which requests are told apart.
-const VALUES: usize = 60;
 
 /// The requests of a directive with a matcher.
 fn matcher(directive: &Statement) -> Only {
@@ -90,32 +87,27 @@ fn matcher(directive: &Statement) -> Only {
             Only::Unknown("it is for requests that no other handle takes".to_owned())
         }
         "" | "*" => Only::All,
-        path if path.starts_with('/') => path_like(path).into(),
+        path if path.starts_with('/') => Test::field("path", path_like(path)).into(),
         other => Only::of(None, other),
     }
 }
 
 /// A path with stars, in either case.
-fn path_like(pattern: &str) -> Test {
-    let is = match pattern {
+fn path_like(pattern: &str) -> Is {
+    match pattern {
         "/*" => Is::Begins("/".to_owned()),
         _ => Is::Like(format!("(?i){}", stars(pattern))),
-    };
-    Test::field("path", is)
+    }
 }
 
 /// The requests of a line of `match`.
 fn matched(line: &Statement) -> Only {
     let values = line.words.get(1..).unwrap_or_default();
-    let any = |test: &dyn Fn(&str) -> Option<Test>| {
-        let tests = values.iter().map(|value| test(value)).collect::<Option<Vec<_>>>()?;
-        (!tests.is_empty() && tests.len() <= VALUES).then(|| Test::any(tests))
-    };
     let test = match line.word(0) {
-        "path" => any(&|path| Some(path_like(path))),
-        "method" => any(&|method| Some(Test::field("method", Is::Exactly(method.to_owned())))),
-        "host" => any(&|name| Some(host(name))),
-        "remote_ip" | "client_ip" => any(&|value| Some(Test::field("ip", network(value)?))),
+        "path" => Test::one_of("path", values, |path| Some(path_like(path))),
+        "method" => Test::one_of("method", values, |method| Some(Is::Exactly(method.clone()))),
+        "host" => Test::one_of("host", values, |name| Some(host(name))),
+        "remote_ip" | "client_ip" => Test::one_of("ip", values, |value| network(value)),
         "not" => {
             let inner = match line.block.as_slice() {
                 [] => Statement { words: values.to_vec(), ..Statement::default() },

@@ -5,7 +5,7 @@
 //! counter](ratescope::limit::sliding_counter).
 
 use crate::field::{Field, fields, header, ip, no_user, unknown};
-use crate::only::{escape, network, stars};
+use crate::only::{VALUES, escape, network, stars};
 use crate::read::{Config, Found, Remark, limit, said, scoped};
 use crate::tree::{documents, walk};
 use crate::words::{has, lines, whole};
@@ -24,12 +24,10 @@ pub(crate) fn is_known(text: &str) -> bool {
 
 pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     if lines(text, &["//", "#"]).any(|(_, line)| line.starts_with("resource ")) {
-        return Err(Remark {
-            line: 0,
-            text:
-                "it is of Terraform, of which only JSON is understood, as terraform show -json prints it"
-                    .to_owned(),
-        });
+        return Err(Remark::new(
+            0,
+            "it is of Terraform, of which only JSON is understood, as terraform show -json prints it",
+        ));
     }
     for root in documents(text)? {
         walk(&root, &mut Vec::new(), &mut |node, _| {
@@ -104,15 +102,14 @@ fn expression(text: &str) -> Only {
     Only::of(test(text, 0), text)
 }
 
-/// How deep expressions may be nested, and how many may be joined.
+/// How deep expressions may be nested.
 const DEEP: usize = 16;
-const JOINED: usize = 60;
 
 fn test(text: &str, depth: usize) -> Option<Test> {
     let text = text.trim();
     for word in [" or ", " and "] {
         let parts = split(text, word);
-        if parts.len() > 1 && parts.len() <= JOINED && depth < DEEP {
+        if parts.len() > 1 && parts.len() <= VALUES && depth < DEEP {
             let tests = parts.into_iter().map(|part| test(part, depth + 1));
             let tests = tests.collect::<Option<Vec<_>>>()?;
             return Some(if word == " or " { Test::any(tests) } else { Test::all(tests) });
@@ -182,8 +179,7 @@ fn comparison(text: &str) -> Option<Test> {
                 "ip" => network(value),
                 _ => Some(Is::Exactly(quoted(value)?)),
             };
-            let tests = values.take(60).map(|value| Some(Test::field(name, is(value)?)));
-            Some(Test::Any(tests.collect::<Option<_>>()?))
+            Test::one_of(name, values, is)
         }
         ("eq" | "==", "ip") => Some(Test::field(name, network(value.trim())?)),
         ("eq" | "==", _) => Some(Test::field(name, Is::Exactly(quoted(value)?))),

@@ -6,7 +6,7 @@
 
 use crate::envoy::{REAL_ADDRESS, actions, entries};
 use crate::field::{header, ip};
-use crate::only::{network, stars};
+use crate::only::{VALUES, network, stars};
 use crate::read::{Config, Found, Remark, limit, said, scoped};
 use crate::words::{bits, has, lines};
 use crate::write::{Names, Notes, Written, each};
@@ -36,7 +36,7 @@ pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             "" => mistake.problem().to_owned(),
             word => format!("{:?}: {}", said(word), mistake.problem()),
         });
-        Remark { line: first.map_or(0, |mistake| mistake.line()), text: problem }
+        Remark::new(first.map_or(0, |mistake| mistake.line()), problem)
     })?;
     for remark in rules.remarks() {
         config.remark(remark.line(), format!("{:?}: {}", said(remark.word()), remark.problem()));
@@ -90,8 +90,8 @@ fn others(rule: &Rule, lists: &BTreeMap<String, Vec<&Step>>) -> Option<(String, 
     let others = || all.iter().filter(|step| step.value != Value::Any);
     let words = scoped(others().map(ToString::to_string), " ")?;
     let words = format!("all but {words}");
-    if others().nth(MOST).is_some() {
-        let only = Only::Unknown(format!("more than {MOST} values have rules of their own"));
+    if others().nth(VALUES).is_some() {
+        let only = Only::Unknown(format!("more than {VALUES} values have rules of their own"));
         return Some((words, only));
     }
     let mut only = Only::All;
@@ -104,9 +104,6 @@ fn others(rule: &Rule, lists: &BTreeMap<String, Vec<&Step>>) -> Option<(String, 
     Some((words, only))
 }
 
-/// The most values of a key by which events are told apart.
-const MOST: usize = 60;
-
 /// The events that have the value of a step.
 fn only(step: &Step) -> Only {
     let field = field(&step.key);
@@ -116,9 +113,8 @@ fn only(step: &Step) -> Only {
         Value::Like(pattern) => Test::field(&field, Is::Like(stars(pattern.as_str()))).into(),
         Value::Within(networks) => {
             let networks = networks.to_string();
-            let tests = networks.split(',').map(|it| network(it.trim()));
-            let tests = tests.map(|is| Some(Test::field(&field, is?))).collect::<Option<Vec<_>>>();
-            Only::of(tests.map(Test::any), &step.to_string())
+            let test = Test::one_of(&field, networks.split(','), |it| network(it.trim()));
+            Only::of(test, &step.to_string())
         }
     }
 }

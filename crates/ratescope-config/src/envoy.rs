@@ -227,14 +227,15 @@ fn check_intervals(filter: &Node, config: &mut Config) {
 
 /// The name of a virtual host or a route, or the workload that a resource of Istio selects.
 fn place(node: &Node) -> Option<(String, Only)> {
-    const MOST: usize = 60;
     if let Some(domains) = node.get("domains") {
         let domains = || domains.items().iter().map(Node::word);
-        let is_for_all = domains().any(|domain| domain == "*") || domains().count() > MOST;
-        let tests = domains().filter(|_| !is_for_all).map(host).collect::<Vec<_>>();
-        let only = if is_for_all { Only::All } else { Test::any(tests).into() };
-        let words = scoped(domains().filter(|domain| *domain != "*"), " ");
-        return words.map(|domains| (format!("host {domains}"), only));
+        let words = format!("host {}", scoped(domains().filter(|domain| *domain != "*"), " ")?);
+        let only = if domains().any(|domain| domain == "*") {
+            Only::All
+        } else {
+            Only::of(Test::one_of("host", domains(), |domain| Some(host(domain))), &words)
+        };
+        return Some((words, only));
     }
     if let Some(Kind::Map(labels)) =
         node.get("workload_selector").and_then(|of| of.get("labels")).map(|labels| &labels.kind)

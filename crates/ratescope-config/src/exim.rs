@@ -6,7 +6,7 @@
 
 use crate::earlier::Earlier;
 use crate::field::{ip, unknown};
-use crate::only::network;
+use crate::only::{VALUES, network};
 use crate::read::{Config, Found, Remark, limit, said, scoped};
 use crate::words::{Units, bits, decimal, lines, span};
 use crate::write::{Names, Notes, Written, each};
@@ -355,7 +355,10 @@ fn hosts(list: &str) -> Option<Test> {
     let entries = list.split(':').map(|entry| entry.trim().replace('\n', ":"));
     let mut test = None;
     let entries: Vec<String> = entries.filter(|entry| !entry.is_empty()).collect();
-    for entry in entries.iter().take(60).rev() {
+    if entries.len() > VALUES {
+        return None;
+    }
+    for entry in entries.iter().rev() {
         let (is_not, entry) =
             entry.strip_prefix('!').map_or((false, entry.as_str()), |entry| (true, entry.trim()));
         let here = Test::field("ip", network(entry)?);

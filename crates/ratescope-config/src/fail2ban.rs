@@ -93,9 +93,9 @@ impl Section<'_> {
 
 /// The sections of a text.
 fn sections(text: &str) -> Result<Vec<Section<'_>>, Remark> {
-    let again = |line, what: &str, name: &str| Remark {
-        line,
-        text: format!("the {what} {} is there already, which fail2ban refuses", said(name)),
+    let again = |line, what: &str, name: &str| {
+        let name = said(name);
+        Remark::new(line, format!("the {what} {name} is there already, which fail2ban refuses"))
     };
     let mut all: Vec<Section<'_>> = Vec::new();
     let mut names = BTreeSet::new();
@@ -140,10 +140,12 @@ fn ignored(value: &str) -> Option<String> {
 
 /// The failures of no ignored network. Names of hosts are left to the words of the scope.
 fn all_but(ignored: &str) -> Only {
-    const MOST: usize = 60;
-    let networks = ignored.split([' ', ',', '\t']).filter_map(network).take(MOST);
-    let tests: Vec<Test> = networks.map(|is| Test::field("ip", is).not()).collect();
-    Test::all(tests).into()
+    let mut networks = ignored.split([' ', ',', '\t']).filter_map(network).peekable();
+    if networks.peek().is_none() {
+        return Only::All;
+    }
+    let test = Test::one_of("ip", networks, Some).map(Test::not);
+    Only::of(test, "an address of ignoreip")
 }
 
 /// The limit of a jail. `value` finds the value of an option for it, with its line.
@@ -155,22 +157,22 @@ fn limit_of<'a>(
         let (value, line) = value(name).unwrap_or((brought, jail.line));
         if value.len() > LONGEST {
             let text = format!("{name} is longer than {LONGEST} characters");
-            return Err(Remark { line, text });
+            return Err(Remark::new(line, text));
         }
         Ok((value, line))
     };
     let time = |name: &str, brought: &'static str| {
         let (value, line) = option(name, brought)?;
         let value = if name == "bantime" && value == "-1" { FOR_EVER } else { value };
-        span(&value.to_ascii_lowercase(), UNITS, name).map_err(|text| Remark { line, text })
+        span(&value.to_ascii_lowercase(), UNITS, name).map_err(|text| Remark::new(line, text))
     };
     let [retry, find, ban] = BROUGHT;
     let (most, line) = option("maxretry", retry)?;
-    let most = whole(most, "maxretry").map_err(|text| Remark { line, text })?;
+    let most = whole(most, "maxretry").map_err(|text| Remark::new(line, text))?;
     let find = time("findtime", find)?;
     let ban = time("bantime", ban)?;
     limit(&format!("fail2ban {most}/{find} ban {ban}"), &["ip".to_owned()])
-        .map_err(|text| Remark { line: jail.line, text })
+        .map_err(|text| Remark::new(jail.line, text))
 }
 
 pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {

@@ -6,11 +6,12 @@
 
 use crate::earlier::Earlier;
 use crate::field::{Field, fields, header, ip, joined, no_user, unknown};
-use crate::only::{escape, network};
+use crate::only::{VALUES, escape, network};
 use crate::read::{Config, Found, Remark, limit, said, scoped};
 use crate::words::{Units, has, lines, prefixes, span, whole};
 use crate::write::{Names, Notes, PROXIES, Written, each};
 use crate::{Addresses, Is, Only, Test};
+use core::str::Chars;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::haproxy::{Counts, Haproxy};
 use ratescope::policy::{Limit, Per};
@@ -153,15 +154,11 @@ impl Sections {
     fn new(text: &str, config: &mut Config) -> Result<Self, Remark> {
         let mut all = Sections { sections: vec![Section::default()], lines: Vec::new() };
         for (number, line) in lines(text, &["#"]) {
-            let words = words(line).ok_or_else(|| Remark {
-                line: number,
-                text: "a quoted text is not closed".to_owned(),
-            })?;
+            let words =
+                words(line).ok_or_else(|| Remark::new(number, "a quoted text is not closed"))?;
             if words.len() > WORDS {
-                return Err(Remark {
-                    line: number,
-                    text: format!("it has more than {WORDS} words, which HAProxy refuses"),
-                });
+                let problem = format!("it has more than {WORDS} words, which HAProxy refuses");
+                return Err(Remark::new(number, problem));
             }
             match words.first() {
                 Some(kind) if SECTIONS.contains(&kind.as_str()) => {
@@ -202,7 +199,7 @@ struct Index<'a> {
     stores: BTreeMap<(&'a str, &'a str), (&'a Line, &'a str)>,
     /// The frontends that lead to a backend.
     frontends: BTreeMap<&'a str, BTreeSet<usize>>,
-    /// The lines of a frontend that lead to backends, in their order.
+    /// The lines of a frontend that lead to backends, in the order in which HAProxy asks them.
     routes: BTreeMap<usize, Vec<&'a Line>>,
 }
 
@@ -236,6 +233,9 @@ impl<'a> Index<'a> {
                 }
                 _ => {}
             }
+        }
+        for routes in index.routes.values_mut() {
+            routes.sort_by_key(|route| route.word(0) == "default_backend");
         }
         let mut rules: Vec<&Line> = all.lines.iter().collect();
         rules.sort_by_key(|line| line.phase());
@@ -416,7 +416,7 @@ impl<'a> Index<'a> {
                 earlier.and(test.not().into());
             }
         }
-        Only::All
+        Only::Unknown(format!("more than {VALUES} rules before it lead to other backends"))
     }
 
     /// Finds a rate or a counter in the condition of a rule, or in an ACL of it.
@@ -429,9 +429,6 @@ impl<'a> Index<'a> {
         condition.iter().any(|term| is_rate(term) || names(term))
     }
 }
-
-/// The most values of a test, and lines of an ACL, by which requests are told apart.
-const VALUES: usize = 60;
 
 /// A test such as `path_beg /api`; `None` if no field of a log tells.
 fn sample(words: &[&str]) -> Option<Test> {
@@ -482,9 +479,7 @@ fn sample(words: &[&str]) -> Option<Test> {
             _ => return None,
         })
     };
-    let tests = rest.iter().map(|value| Some(Test::field(field, is(value)?)));
-    let tests: Vec<Test> = tests.collect::<Option<_>>()?;
-    (!tests.is_empty() && tests.len() <= VALUES).then(|| Test::any(tests))
+    Test::one_of(field, rest, |value| is(value))
 }
 
 /// The counter that a sample reads, as in `sc_http_req_cnt(0)`: a number that does not fade.
@@ -510,13 +505,13 @@ fn words(line: &str) -> Option<Vec<String>> {
         match c {
             '#' if word.is_none() => break,
             c if c.is_whitespace() => words.extend(word.take()),
-            '\\' => word.get_or_insert_default().extend(chars.next()),
+            '\\' => word.get_or_insert_default().push(escaped(&mut chars)),
             quote @ ('"' | '\'') => {
                 let word = word.get_or_insert_default();
                 loop {
                     match chars.next()? {
                         c if c == quote => break,
-                        '\\' if quote == '"' => word.push(chars.next()?),
+                        '\\' if quote == '"' => word.push(escaped(&mut chars)),
                         c => word.push(c),
                     }
                 }
@@ -526,6 +521,17 @@ fn words(line: &str) -> Option<Vec<String>> {
     }
     words.extend(word);
     Some(words)
+}
+
+/// The character that a backslash and the next one stand for. Most others do not belong to the backslash, which then is
+/// itself, as in `path_reg \.php$`.
+fn escaped(rest: &mut Chars<'_>) -> char {
+    let mut after = rest.clone();
+    let escaped = after.next().filter(|c| matches!(c, ' ' | '\\' | '#' | '\'' | '"' | '$'));
+    if escaped.is_some() {
+        *rest = after;
+    }
+    escaped.unwrap_or('\\')
 }
 
 /// What a rule compares: a rate of a counter or of a table, and the most that passes.

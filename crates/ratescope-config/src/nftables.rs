@@ -236,9 +236,8 @@ fn only(conditions: &[&str]) -> Only {
                     Some("{") => {
                         let values = words.by_ref().take_while(|word| *word != "}");
                         let values = values.map(|value| value.trim_matches(','));
-                        let values = values.filter(|value| !value.is_empty()).take(60);
-                        let tests = values.map(|it| Some(Test::field("ip", network(it)?)));
-                        tests.collect::<Option<Vec<_>>>().map(Test::any)
+                        let values = values.filter(|value| !value.is_empty());
+                        Test::one_of("ip", values, network)
                     }
                     value => value.and_then(network).map(|is| Test::field("ip", is)),
                 };

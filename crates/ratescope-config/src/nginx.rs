@@ -253,14 +253,20 @@ impl<'a> Servers<'a> {
     /// The requests of a server: those for its names, or, of the default server, those for no other name. One alone
     /// has all.
     fn only(&self, server: &Statement) -> Only {
-        if self.all.len() < 2 || self.all.len() > TOLD {
+        if self.all.len() < 2 {
             return Only::All;
+        }
+        if self.all.len() > TOLD {
+            return Only::Unknown(format!("it is for one of more than {TOLD} servers"));
         }
         let default = self.default.or(self.all.first().map(|(line, _)| *line));
         let is_default = default == Some(server.line);
         let names = self.all.iter().filter(|(line, _)| (*line == server.line) != is_default);
         let names: Vec<&str> = names.flat_map(|(_, names)| names).copied().collect();
-        if names.len() > TOLD || (names.is_empty() && !is_default) {
+        if names.len() > TOLD {
+            return Only::Unknown(format!("it depends on more than {TOLD} names of servers"));
+        }
+        if names.is_empty() && !is_default {
             return Only::All;
         }
         let test = Test::any(names.into_iter().map(server_name));
@@ -274,8 +280,10 @@ fn server_name(name: &str) -> Test {
         return Test::field("host", Is::Like(format!("(?i){expression}")));
     }
     match name.strip_prefix('.') {
-        Some(below) => Test::any([host(below), host(&format!("*{name}"))]),
-        None => host(name),
+        Some(below) => {
+            Test::any([below, &format!("*{name}")].map(|it| Test::field("host", host(it))))
+        }
+        None => Test::field("host", host(name)),
     }
 }
 

@@ -55,6 +55,10 @@ const LARGEST: usize = 1 << 18;
 /// The most tests of a limit.
 const MOST: usize = 1000;
 
+/// The most values of one condition by which events are told apart: many limits may have a condition, and its list may be
+/// long.
+pub(crate) const VALUES: usize = 60;
+
 impl Only {
     /// Adds a condition: events must meet both.
     pub(crate) fn and(&mut self, other: Only) {
@@ -82,6 +86,19 @@ impl From<Test> for Only {
 impl Test {
     pub(crate) fn field(name: &str, is: Is) -> Self {
         Test::Field(name.to_owned(), is)
+    }
+
+    /// A field that has one of some values; `None` without values, with more than [`VALUES`], or with one that can't be
+    /// read.
+    pub(crate) fn one_of<T>(
+        name: &str,
+        values: impl IntoIterator<Item = T>,
+        is: impl Fn(T) -> Option<Is>,
+    ) -> Option<Self> {
+        let tests =
+            values.into_iter().take(VALUES + 1).map(|value| Some(Test::field(name, is(value)?)));
+        let tests = tests.collect::<Option<Vec<Test>>>()?;
+        (1..=VALUES).contains(&tests.len()).then(|| Test::any(tests))
     }
 
     pub(crate) fn not(self) -> Self {
@@ -276,11 +293,10 @@ pub(crate) fn stars(text: &str) -> String {
 }
 
 /// A host as servers write it: `example.com`, or with a star as in `*.example.com` and `example.*`.
-pub(crate) fn host(name: &str) -> Test {
-    let is = if name.contains('*') {
+pub(crate) fn host(name: &str) -> Is {
+    if name.contains('*') {
         Is::Like(format!("(?i){}", stars(name)))
     } else {
         Is::Exactly(name.to_owned())
-    };
-    Test::field(HOST, is)
+    }
 }

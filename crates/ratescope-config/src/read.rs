@@ -102,7 +102,7 @@ pub fn read(text: &str) -> Result<Config, Error> {
 /// # Errors
 /// As for [`read`], and if no limit has one of the names.
 pub fn read_named(text: &str, names: &[String]) -> Result<Config, Error> {
-    let whole = |problem: String| Error(vec![Remark { line: 0, text: problem }]);
+    let whole = |problem: String| Error(vec![Remark::new(0, problem)]);
     // Some editors write a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() > LONGEST {
@@ -155,18 +155,18 @@ impl Config {
         let limits: Vec<Limit> = self.found.iter().map(|found| found.limit.clone()).collect();
         let n = limits.len();
         let problem = || format!("{n} limits; a policy has {LIMITS} at most");
-        Policy::new(limits).map_err(|_| Error(vec![Remark { line: 0, text: problem() }]))
+        Policy::new(limits).map_err(|_| Error(vec![Remark::new(0, problem())]))
     }
 
     pub(crate) fn remark(&mut self, line: usize, text: impl Into<String>) {
-        self.remarks.push(Remark { line, text: text.into() });
+        self.remarks.push(Remark::new(line, text));
     }
 
     /// Says that the server refuses the configuration for this.
     pub(crate) fn refuse(&mut self, line: usize, why: impl fmt::Display) {
         if self.refused.len() < MOST {
             let text = format!("{why}, which {} refuses", self.target.title());
-            self.refused.push(Remark { line, text });
+            self.refused.push(Remark::new(line, text));
         }
     }
 
@@ -253,6 +253,12 @@ pub(crate) fn scoped(parts: impl IntoIterator<Item: AsRef<str>>, between: &str) 
 /// A word of the text, for a remark.
 pub(crate) fn said(word: &str) -> String {
     shown(word, ECHO)
+}
+
+impl Remark {
+    pub(crate) fn new(line: usize, text: impl Into<String>) -> Self {
+        Remark { line, text: text.into() }
+    }
 }
 
 /// As in `line 12: it counts by $key, which is no field of a log`.

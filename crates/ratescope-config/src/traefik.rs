@@ -6,7 +6,7 @@
 
 use crate::caddy::duration;
 use crate::field::{Field, fields, header, ip, no_user};
-use crate::only::network;
+use crate::only::{VALUES, network};
 use crate::read::{Config, DEEPEST, Found, Remark, SCOPE, limit, said, scoped};
 use crate::tree::{documents, walk};
 use crate::words::{GO, Units, bits, has, lines, span, whole};
@@ -196,12 +196,10 @@ pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
 
 /// The requests that one of these rules is for. (A longer rule of another router may take some of them.)
 fn rule(rules: &[&str]) -> Only {
-    const MOST: usize = 60;
-    let tests =
-        rules.iter().take(MOST + 1).map(|rule| Rule::read(rule)).collect::<Option<Vec<_>>>();
-    let tests = tests.filter(|tests| tests.len() <= MOST).map(Test::any);
+    let tests = rules.iter().take(VALUES + 1).map(|rule| Rule::read(rule));
+    let tests = tests.collect::<Option<Vec<_>>>().filter(|tests| tests.len() <= VALUES);
     let words = scoped(rules, " || ").unwrap_or_default();
-    Only::of(tests, &words)
+    Only::of(tests.map(Test::any), &words)
 }
 
 /// A rule of a router, as in ``Host(`a.example`) && PathPrefix(`/api`)``.
@@ -273,10 +271,9 @@ impl<'a> Rule<'a> {
             }
         }
         let field = |name: &str, is: fn(String) -> Is| {
-            let tests = values.iter().map(|value| Test::field(name, is((*value).to_owned())));
             // In Traefik 2, braces begin a variable.
-            let is_plain = !values.iter().any(|value| value.contains('{'));
-            is_plain.then(|| Test::any(tests))
+            let plain = |value: &&str| (!value.contains('{')).then(|| is((*value).to_owned()));
+            Test::one_of(name, &values, plain)
         };
         match name.trim() {
             "Host" => field("host", Is::Exactly),
@@ -285,10 +282,7 @@ impl<'a> Rule<'a> {
             "PathRegexp" => field("path", Is::Like),
             "HostRegexp" => field("host", |value| Is::Like(format!("(?i){value}"))),
             "Method" => field("method", Is::Exactly),
-            "ClientIP" => {
-                let tests = values.iter().map(|value| Some(Test::field("ip", network(value)?)));
-                tests.collect::<Option<Vec<_>>>().map(Test::any)
-            }
+            "ClientIP" => Test::one_of("ip", &values, |value| network(value)),
             _ => None,
         }
     }

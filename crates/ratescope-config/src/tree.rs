@@ -2,7 +2,6 @@
 
 use crate::read::Remark;
 use ratescope::internal::yaml::{self, Kind, Node};
-use std::collections::BTreeSet;
 
 /// The documents of a text, each with its root.
 ///
@@ -38,43 +37,14 @@ pub(crate) fn documents(text: &str) -> Result<Vec<Node>, Remark> {
     };
     let mut roots = Vec::new();
     for (first, document) in documents.iter().filter(|(_, document)| said(document)) {
-        let mut root = yaml::read(document).map_err(|mistake| Remark {
-            line: mistake.line() + first - 1,
-            text: format!("it can't be read as YAML: {}", mistake.problem()),
+        let mut root = yaml::read(document).map_err(|mistake| {
+            let line = mistake.line() + first - 1;
+            Remark::new(line, format!("it can't be read as YAML: {}", mistake.problem()))
         })?;
         shift(&mut root, first - 1);
-        merge(&mut root)?;
         roots.push(root);
     }
     Ok(roots)
-}
-
-/// Replaces the keys `<<` by the pairs of the maps that they name; a map's own keys come first.
-fn merge(node: &mut Node) -> Result<(), Remark> {
-    match &mut node.kind {
-        Kind::Text { .. } => {}
-        Kind::List(items) => items.iter_mut().try_for_each(merge)?,
-        Kind::Map(pairs) => {
-            pairs.iter_mut().try_for_each(|(_, value)| merge(value))?;
-            let is_merge = |(key, _): &mut (Node, Node)| key.word() == "<<";
-            let merged: Vec<(Node, Node)> = pairs.extract_if(.., is_merge).collect();
-            let mut own: BTreeSet<String> =
-                pairs.iter().map(|(key, _)| key.word().to_owned()).collect();
-            for (key, value) in merged {
-                let maps =
-                    if value.items().is_empty() { vec![value] } else { value.items().to_vec() };
-                for map in maps {
-                    let Kind::Map(given) = map.kind else {
-                        let text = "<< is followed by no map".to_owned();
-                        return Err(Remark { line: key.at.line, text });
-                    };
-                    let new = |(key, _): &(Node, Node)| own.insert(key.word().to_owned());
-                    pairs.extend(given.into_iter().filter(new));
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Shifts the places by the lines before the document.

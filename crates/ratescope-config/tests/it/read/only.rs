@@ -115,9 +115,112 @@ fn conditions_of_haproxy() {
     assert_eq!(of("{ path /v2 }"), ok(&["/v2"]));
     assert_eq!(of("{ path -i -m beg /V2 }"), ok(&["/v2"]));
     assert_eq!(of("{ path_reg ^/[a-z]+/x$ }"), ok(&["/api/x"]));
+    // A backslash is itself before what needs none.
+    assert_eq!(of("{ path_reg ^/v\\d$ }"), ok(&["/v2"]));
+    assert_eq!(of("{ path_reg \"^/v[\\d]$\" }"), ok(&["/v2"]));
     // A list in a file that was not given is told.
     assert_eq!(of("!listed"), ok(&["/api/x", "/v2", "/"]));
     assert_eq!(of("listed"), Err("no log tells when listed holds".to_owned()));
+}
+
+/// `use_backend` comes before `default_backend`, wherever they stand.
+#[test]
+fn backends_of_haproxy() {
+    let text = |routes: &str| {
+        format!(
+            "frontend web\n http-request track-sc0 src table st\n{routes}backend app\n \
+             http-request deny if {{ sc_http_req_rate(0) gt 20 }}\nbackend st\n \
+             stick-table type ipv6 size 1m expire 1m store http_req_rate(10s)\n"
+        )
+    };
+    let all = ["/img/a", "/b"];
+    let usual = " default_backend app\n use_backend other if { path_beg /img }\n";
+    assert_eq!(paths(&text(usual), 0, &all), ["/b"]);
+    let chosen = " default_backend other\n use_backend app if { path_beg /img }\n";
+    assert_eq!(paths(&text(chosen), 0, &all), ["/img/a"]);
+    let many =
+        |n: usize| " use_backend other if { path_beg /img }\n".repeat(n) + " default_backend app\n";
+    assert_eq!(paths(&text(&many(59)), 0, &all), ["/b"]);
+    let error = of(&text(&many(60)), 0, &[]).unwrap_err();
+    assert_eq!(error, "more than 60 rules before it lead to other backends");
+}
+
+/// What is on a list too long to be kept is not guessed: no list is cut.
+#[test]
+fn long_lists() {
+    let addresses = |n: usize, between: &str| {
+        (0..n).map(|n| format!("192.0.2.{n}")).collect::<Vec<_>>().join(between)
+    };
+    let texts: [(&str, &dyn Fn(usize) -> String); 6] = [
+        ("Exim", &|n| {
+            format!("deny hosts = {}\n ratelimit = 5 / 1h / strict\n", addresses(n, " : "))
+        }),
+        ("HAProxy", &|n| {
+            format!(
+                "frontend web\n stick-table type ipv6 size 1m expire 1m store http_req_rate(10s)\n \
+                 acl some src {}\n http-request track-sc0 src\n \
+                 http-request deny if {{ sc_http_req_rate(0) gt 9 }} some\n",
+                addresses(n, "\n acl some src ")
+            )
+        }),
+        ("Caddy", &|n| {
+            format!(
+                "rate_limit {{\nzone z {{\nmatch {{\nremote_ip {}\n}}\nkey x\nevents 1\nwindow 1s\n}}\n}}\n",
+                addresses(n, " ")
+            )
+        }),
+        ("Cloudflare", &|n| {
+            format!(
+                r#"{{"expression": "ip.src in {{{}}}", "ratelimit": {{"characteristics": ["ip.src"], "period": 10, "requests_per_period": 5}}}}"#,
+                addresses(n, " ")
+            )
+        }),
+        ("fail2ban", &|n| {
+            format!(
+                "[j]\nenabled = 1\nmaxretry = 3\nfindtime = 1m\nbantime = 1h\nignoreip = {}\n",
+                addresses(n, " ")
+            )
+        }),
+        ("nftables", &|n| {
+            format!(
+                "chain c {{ type filter hook input priority 0\n ip saddr {{ {} }} limit rate over 3/minute drop\n}}",
+                addresses(n, ", ")
+            )
+        }),
+    ];
+    let events = ["GET a.example / 192.0.2.59", "GET a.example / 203.0.113.1"];
+    for (server, text) in texts {
+        let inside = usize::from(server == "fail2ban");
+        assert_eq!(of(&text(60), 0, &events), Ok(vec![events[inside].to_owned()]), "{server}");
+        assert!(of(&text(61), 0, &events).is_err(), "{server}");
+    }
+    let hosts = |n: usize| (0..n).map(|n| format!("a{n}.example")).collect::<Vec<_>>();
+    let envoy = |n: usize| {
+        format!(
+            "virtual_hosts:\n- domains: [{}]\n  typed_per_filter_config:\n    \
+             envoy.filters.http.local_ratelimit:\n      stat_prefix: s\n      \
+             token_bucket: {{max_tokens: 5, fill_interval: 1s}}\n",
+            hosts(n).join(", ")
+        )
+    };
+    let caddy = |n: usize| {
+        let zone = "zone z {\nkey x\nevents 1\nwindow 1s\n}";
+        format!("{} {{\nrate_limit {{\n{zone}\n}}\n}}\n", hosts(n).join(", "))
+    };
+    let nginx = |n: usize| {
+        let server =
+            |host: &String| format!("server {{ server_name {host}; limit_req zone=a; }}\n");
+        let servers: String = hosts(n).iter().map(server).collect();
+        format!("limit_req_zone $binary_remote_addr zone=a:1m rate=1r/s;\n{servers}")
+    };
+    let events = ["GET a1.example / 192.0.2.1", "GET b.example / 192.0.2.1"];
+    for (most, text) in [(60, &envoy as &dyn Fn(usize) -> String), (60, &caddy), (100, &nginx)] {
+        // Of nginx it is the second limit.
+        let n = usize::from(most == 100);
+        assert_eq!(of(&text(most), n, &events), Ok(vec![events[0].to_owned()]), "{}", text(1));
+        assert!(of(&text(most + 1), n, &events).is_err(), "{}", text(1));
+    }
+    assert_eq!(of(&nginx(101), 1, &events).unwrap_err(), "it is for one of more than 100 servers");
 }
 
 #[test]
