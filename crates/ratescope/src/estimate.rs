@@ -7,7 +7,6 @@
 //! |---|---|---|---|
 //! | [`exim`] | a rate and a time | n | to 1/e in a period |
 //! | [`recent_average`] | a number and a time | n λ per second | to half in a half-life |
-//! | [`windowed_average`] | a count, an average and a window | nothing until the window ends | by a share at the end of each window |
 //! | [`smoothed`] | one more number beside Exim's | nearly nothing | to 1/e in the longer interval |
 //!
 //! ```
@@ -36,4 +35,3 @@ pub mod decay;
 pub mod exim;
 pub mod recent_average;
 pub mod smoothed;
-pub mod windowed_average;

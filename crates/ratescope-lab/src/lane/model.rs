@@ -18,20 +18,21 @@
 //! Source of the third: John Berryman, "Teaching Abusive Users a Lesson with Recent Average Rate Limiters": "For each
 //! user, you store 2 values, the number of hits in this window and the 'running average' of their recent windows. [...]
 //! At the end of the time window you use a simple formula to incorporate the number of hits into the average of the
-//! recent windows, and you also reset the hit count to 0." It is
-//! [`windowed_average`](ratescope::estimate::windowed_average). The article leaves its weight open;
-//! here it is a half, so a window is the half-life, as in an `earrrl` of the same rate. Refused events are hits, too, and an
-//! event passes while the average is at most the limit.
+//! recent windows, and you also reset the hit count to 0." It is [`windowed_average`]. The article leaves its weight
+//! open; here it is a half, so a window is the half-life, as in an `earrrl` of the same rate. Refused events are hits,
+//! too, and an event passes while the average is at most the limit.
+
+mod windowed_average;
 
 use ratescope::estimate::decay::{Decay, decay};
 use ratescope::estimate::exim::Measured;
-use ratescope::estimate::windowed_average::{Counted, WindowedAverage};
 use ratescope::internal::Words;
 use ratescope::limit::exim::Mode;
 use ratescope::outcome::{Outcome, Retry};
 use ratescope::rate::Rate;
 use ratescope::text::ParseError;
 use ratescope::time::{Span, Time};
+use windowed_average::{Counted, WindowedAverage};
 
 /// A measure with its numbers and its state. It has one sender, whoever sends.
 #[derive(Clone, Copy, Debug, PartialEq)]

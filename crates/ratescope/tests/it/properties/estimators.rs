@@ -4,7 +4,6 @@ use crate::properties::{assert_near, events, magnitude, span};
 use proptest::prelude::*;
 use ratescope::estimate::exim::{DecayingRate, Measured, events_between, recovery_time};
 use ratescope::estimate::recent_average::{Impulse, RecentAverage};
-use ratescope::estimate::windowed_average::{Counted, WindowedAverage};
 use ratescope::{Span, Time};
 
 /// The rate after each of `n` events, `gap` microseconds apart, from a rate of `from`.
@@ -18,50 +17,7 @@ fn steadily(exim: DecayingRate, from: f64, gap: i64, cost: f64, n: u32) -> Vec<f
     rates.collect()
 }
 
-/// The average of each window is a n + (1 - a) A, whether windows are folded one by one or at once.
-#[test]
-fn a_windowed_average_folds_windows_that_have_ended() {
-    let average = WindowedAverage { period: Span::from_secs(10), weight: 0.25 };
-    let at = |seconds: f64| Time::try_from_secs_f64(seconds).unwrap();
-    // An event a second for a minute: 10 in each window, of which the first reads 2.5.
-    let events = (0..60).map(|second| at(f64::from(second)));
-    let state = events.fold(Counted::default(), |state, now| average.add(state, now, 1.0));
-    let rests = |windows: i32| 0.75f64.powi(windows);
-    assert_near(average.estimate(state, at(59.9)), 10.0 * (1.0 - rests(5)), 1e-15, 10.0);
-    for windows in 0..20 {
-        let now = at(60.0 + 10.0 * f64::from(windows));
-        let left = 10.0 * (1.0 - rests(6)) * rests(windows);
-        assert_near(average.estimate(state, now), left, 1e-14, left);
-    }
-    // From a window before the latest, it counts in the latest.
-    assert_eq!(average.add(state, at(1.0), 2.0), Counted { count: 12.0, ..state });
-    // The number of a window may be below 0.
-    let state = average.add(Counted { window: -100, ..Counted::default() }, at(-5.0), 4.0);
-    assert_eq!((state.window, average.estimate(state, at(0.0))), (-1, 1.0));
-}
-
 proptest! {
-    /// With windows that are short beside the time constant, it is the recent average.
-    #[test]
-    fn short_windows_make_the_recent_average(
-        gaps in prop::collection::vec(0u32..2_000_000, 1..50),
-        silence in 0u32..10_000_000,
-    ) {
-        let recent = RecentAverage { half_life: Span::from_secs(10) };
-        let window = Span::from_micros(100);
-        let weight = -libm::expm1(-recent.lambda() * window.as_secs_f64());
-        let average = WindowedAverage { period: window, weight };
-        let (mut counted, mut impulse, mut now) = (Counted::default(), Impulse::default(), 0);
-        for gap in gaps {
-            now += i64::from(gap);
-            counted = average.add(counted, Time::from_micros(now), 1.0);
-            impulse = recent.add(impulse, Time::from_micros(now), 1.0);
-        }
-        let now = Time::from_micros(now + 100 + i64::from(silence));
-        let per_second = average.estimate(counted, now) / window.as_secs_f64();
-        assert_near(per_second, recent.estimate(impulse, now), 1e-5, per_second);
-    }
-
     /// r_n = R + (r0 - R) e^(-nd/p). The gap is at most a period and the first rate at least
     /// the cost, so that the lower bound of the rate never takes part.
     #[test]
