@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use ratescope::Time;
+use ratescope_lab::compare::Comparison;
 use ratescope_lab::run::{Command, Experiment, Link, Named, Run};
 use ratescope_lab::scope::Scope;
 
@@ -20,6 +21,11 @@ pub fn settings<S: Named>(changes: &[(&str, &str)]) -> S {
 
 /// The run of a link, at the time that the link says.
 pub fn run(link: &str) -> Scope {
+    replayed(&link.parse().unwrap())
+}
+
+/// The run of a link to Compare, at the time that the link says.
+pub fn compared(link: &str) -> Comparison {
     replayed(&link.parse().unwrap())
 }
 

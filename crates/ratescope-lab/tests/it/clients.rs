@@ -6,18 +6,11 @@ use ratescope::Time;
 use ratescope_lab::clients::Way;
 use ratescope_lab::compare::script::Script;
 use ratescope_lab::compare::{Comparison, Lane, Link};
-use recorded::at;
-
-fn opened(link: &str) -> Comparison {
-    let link: Link = link.parse().unwrap();
-    let mut run = Comparison::open(&link).unwrap();
-    run.advance(link.at, usize::MAX);
-    run
-}
+use recorded::{at, compared};
 
 /// A run of lanes with a script, up to `until` seconds.
 fn run(lanes: &str, script: &str, until: f64) -> Comparison {
-    opened(&format!("limit=10/10s&auto=off&lanes={lanes}&script={script}&at={until}"))
+    compared(&format!("limit=10/10s&auto=off&lanes={lanes}&script={script}&at={until}"))
 }
 
 /// The times of a lane's requests, each in a column of its own.
@@ -31,7 +24,7 @@ fn tries(way: &str, seed: u64) -> Vec<f64> {
     let link = format!(
         "limit=1/25s&auto=off&seed={seed}&lanes=fixed-window&script=1 client of 2 retry {way}&at=24"
     );
-    let run = opened(&link);
+    let run = compared(&link);
     let times = times(&run.lanes()[0]);
     assert_eq!(times[..2], [0.0, 0.1], "the second comes with the answer to the first");
     times[1..].to_vec()
@@ -52,12 +45,12 @@ fn each_way_waits_as_it_says() {
     assert_eq!(waits("exponential 500ms x3 most 4s", 1)[..5], [0.5, 1.5, 4.0, 4.0, 4.0]);
     // A request that is refused at 0.1 s would pass at 25 s, in 24.9 s: 25 by the header.
     assert_eq!(tries("retry-after", 1), [0.1]);
-    let passes = opened(
+    let passes = compared(
         "limit=1/25s&auto=off&lanes=fixed-window&script=1 client of 2 retry retry-after&at=26",
     );
     assert_eq!(times(&passes.lanes()[0]), [0.0, 0.1, 25.2]);
     let never =
-        opened("limit=1/25s&auto=off&lanes=fixed-window&script=1 client of 5 retry never&at=24");
+        compared("limit=1/25s&auto=off&lanes=fixed-window&script=1 client of 5 retry never&at=24");
     let crowd = never.lanes()[0].crowd().unwrap();
     assert_eq!((crowd.passed(), crowd.given_up(), crowd.left(), crowd.sent()), (1, 4, 0, 5));
 }
@@ -183,7 +176,7 @@ fn a_run_is_the_same_in_any_steps() {
     while little.now() < at(40.0) {
         little.advance(at(40.0), 7);
     }
-    let replayed = opened(&whole.link().unwrap().to_string());
+    let replayed = compared(&whole.link().unwrap().to_string());
     for other in [&stepped, &little, &replayed] {
         assert_eq!(seen(other), seen(&whole));
     }
@@ -293,7 +286,7 @@ proptest! {
             "limit=10/10s&auto=off&seed={}&lanes={}&script={clients} clients of {requests} together 2 retry {way}&at=60",
             seed % 1_000_000, lanes[lane],
         );
-        let run = opened(&link);
+        let run = compared(&link);
         let lane = &run.lanes()[0];
         let crowd = lane.crowd().unwrap();
         let all = u64::from(clients * requests);

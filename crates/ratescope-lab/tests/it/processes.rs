@@ -1,19 +1,13 @@
 //! Several processes that share a limit: what passes over it, what each believes, and how often Redis is asked.
 
+use crate::recorded::compared;
 use ratescope::Time;
 use ratescope_lab::compare::{Comparison, Lane, Link, Template};
 use ratescope_lab::lane::processes::Shared;
 
-fn opened(link: &str) -> Comparison {
-    let link: Link = link.parse().unwrap();
-    let mut run = Comparison::open(&link).unwrap();
-    run.advance(link.at, usize::MAX);
-    run
-}
-
 /// A run of one lane with a limit of 10 in 10 s, and all of its processes at work.
 fn run(lane: &str, others: &str, script: &str) -> Comparison {
-    opened(&format!("auto=off&lanes={lane}&{others}&script={script}&at=9"))
+    compared(&format!("auto=off&lanes={lane}&{others}&script={script}&at=9"))
 }
 
 fn shared(run: &Comparison) -> &Shared {
@@ -131,7 +125,7 @@ fn leases_cost_few_calls() {
             "limit=1000/10s&auto=off&processes=4&call={call}\
              &lanes={limiter} share leased 1s;{limiter}&script=80/1s,800/1s from 15s to 17s&at=30"
         );
-        let run = opened(&link);
+        let run = compared(&link);
         let told = shared(&run);
         let [leased, exact] = run.lanes() else { panic!() };
         // What waits in leases is refused elsewhere, a tenth of the limit at most.
@@ -149,7 +143,7 @@ fn leases_cost_few_calls() {
 fn refused_events_are_told_together() {
     for limiter in ["exim strict", "earrrl"] {
         let lanes = format!("{limiter} share leased 1s;{limiter}");
-        let run = opened(&format!("auto=off&lanes={lanes}&script=100/1s to 8s&at=9"));
+        let run = compared(&format!("auto=off&lanes={lanes}&script=100/1s to 8s&at=9"));
         let [leased, one] = run.lanes() else { panic!() };
         assert_eq!(leased.allowed(), one.allowed(), "{limiter}");
         assert!(shared(&run).calls() < 60, "{limiter}: {}", shared(&run).calls());
@@ -162,7 +156,7 @@ fn refused_events_are_told_together() {
 fn syncs_tell_the_others_later() {
     let told = |others: &str, script: &str, at: u32| {
         let lanes = "gcra 100/10s burst 100 share synced 1s";
-        let run = opened(&format!("auto=off&lanes={lanes}&{others}&script={script}&at={at}"));
+        let run = compared(&format!("auto=off&lanes={lanes}&{others}&script={script}&at={at}"));
         let lane = &run.lanes()[0];
         let levels: Vec<f64> =
             (0..lane.curves().len()).map(|number| lane.level_of(number, run.now()).0).collect();
@@ -183,7 +177,7 @@ fn syncs_tell_the_others_later() {
     assert!((70..=80).contains(&calls), "{calls}");
     // The bound.
     let link = "auto=off&lanes=gcra 100/10s burst 100 share synced 1s&processes=4&call=100ms&script=200/1s&at=30";
-    let run = opened(link);
+    let run = compared(link);
     let promised = shared(&run).max_admitted("10s".parse().unwrap(), 1.0);
     assert!(most(&run.lanes()[0], 29.0) as f64 <= promised, "{promised}");
 }
@@ -196,7 +190,7 @@ fn a_far_redis_is_asked_more() {
             "limit=1000/10s&auto=off&processes=2&call={call}&lanes=gcra share leased 1s\
              &script=100/1s&at=10"
         );
-        shared(&opened(&link)).calls()
+        shared(&compared(&link)).calls()
     };
     let [near, far] = ["0s", "200ms"].map(calls);
     assert!(near * 2 < far, "{near} {far}");
@@ -206,7 +200,7 @@ fn a_far_redis_is_asked_more() {
 fn any_steps_give_the_same_run() {
     let link = "limit=100/10s&pattern=poisson&auto-rate=30&processes=5&balance=by chance&call=20ms\
         &lanes=sliding-log share leased 1s;gcra share alone;gcra share synced 1s;exim strict share leased 200ms;gcra&at=20";
-    let whole = opened(link);
+    let whole = compared(link);
     let parsed: Link = link.parse().unwrap();
     let mut steps = Comparison::open(&parsed).unwrap();
     let mut n = 1_u64;
@@ -225,7 +219,7 @@ fn any_steps_give_the_same_run() {
         assert_eq!(told(a), told(b));
     }
     // A link has all of it.
-    let again = opened(&whole.link().unwrap().to_string());
+    let again = compared(&whole.link().unwrap().to_string());
     assert_eq!(again.settings(), whole.settings());
 }
 

@@ -1,12 +1,9 @@
 //! The scenarios on the page show what their sentences say.
 
+use crate::recorded::at;
 use ratescope::{Limiter, Retry, Time};
 use ratescope_lab::compare::{Comparison, Lane, Link};
 use std::fs;
-
-fn at(seconds: f64) -> Time {
-    Time::try_from_secs_f64(seconds).unwrap()
-}
 
 /// A scenario in the list of a page.
 pub(crate) struct Scenario {

@@ -2,9 +2,9 @@
 
 use crate::committed::committed;
 use crate::picture::golden;
+use crate::recorded::compared;
 use crate::scenarios::{Scenario, listed};
 use ratescope::Time;
-use ratescope_lab::compare::{self, Comparison};
 use ratescope_lab::plot::palette::Theme;
 use ratescope_lab::plot::{Ink, Mark, svg};
 use ratescope_lab::scope::{self, Scope};
@@ -60,9 +60,7 @@ fn on_compare(scenario: &Scenario, width: f64) -> Drawn {
 
 /// The run of a link to Compare, at its end, on a canvas of that width and at least that height.
 pub(crate) fn in_lanes(link: &str, flags: &[Time], [width, room]: [f64; 2], below: Below) -> Drawn {
-    let link: compare::Link = link.parse().unwrap();
-    let mut run = Comparison::open(&link).unwrap();
-    run.advance(link.at, usize::MAX);
+    let run = compared(link);
     let (right, window) = (run.now(), run.settings().common.window);
     let view = Viewport {
         size: [width, view::compare::height(run.lanes().len(), [width, room], below)],

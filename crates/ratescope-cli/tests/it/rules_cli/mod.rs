@@ -98,7 +98,6 @@ fn check_says_what_is_wrong() {
     assert!(said.starts_with("error: mistakes in bad/misspelled_keys.yaml\n"), "{said}");
 }
 
-/// A rule for a value that no request has never applies.
 /// A file has 10,000 rules at most: where it has more, it says how customers are written.
 #[test]
 fn check_says_what_to_write_in_place_of_many_rules() {
@@ -115,6 +114,7 @@ fn check_says_what_to_write_in_place_of_many_rules() {
     assert!(error.contains("many customers are keys of one rule"), "{error}");
 }
 
+/// A rule for a value that no request has never applies.
 #[test]
 fn check_says_which_values_no_request_has() {
     let of = |name: &str, step: &str| {

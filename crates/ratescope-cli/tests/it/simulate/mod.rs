@@ -23,8 +23,6 @@ fn decisions(limiters: &[&str], input: &str) -> Vec<Value> {
     printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Checks the message about wrong input.
-#[track_caller]
 /// A long key moves the columns after it, and those of the lines that follow.
 #[test]
 fn a_long_key_makes_its_column_wider() {

@@ -4,6 +4,7 @@ pub(crate) mod bounds;
 mod feedback;
 
 use crate::picture::in_both_themes;
+use crate::recorded::{at, compared as run};
 use bounds::reaches;
 use ratescope::{Span, Time};
 use ratescope_lab::compare::{Comparison, Lanes, Link};
@@ -14,18 +15,6 @@ use ratescope_lab::view::compare::{
     Below, colours, draw, head, height, names, pitch, readings, top, total, waits, words,
 };
 use ratescope_lab::view::{Viewport, edges, seconds_per_pixel};
-
-fn at(seconds: f64) -> Time {
-    Time::try_from_secs_f64(seconds).unwrap()
-}
-
-/// The run of a link, at the time that the link says.
-fn run(link: &str) -> Comparison {
-    let link: Link = link.parse().unwrap();
-    let mut comparison = Comparison::open(&link).unwrap();
-    comparison.advance(link.at, usize::MAX);
-    comparison
-}
 
 /// The tops that a page comes to rest at.
 fn tops(comparison: &Comparison, right: Time) -> Vec<f64> {
