@@ -138,8 +138,17 @@ impl Bucket {
         if (rate.count(), size) == (0.0, 0.0) {
             return Ok(Bucket::none(rate));
         }
-        let [per_micro, per_millionth] = lowest_terms(rate)?;
-        let full = u128::from(limit(what, size, false)?) * u128::from(per_millionth);
+        let zero = |want| {
+            move |wrong: BadNumber| match wrong.given {
+                0.0 => BadNumber { want, ..wrong },
+                _ => wrong,
+            }
+        };
+        let [per_micro, per_millionth] = lowest_terms(rate)
+            .map_err(zero("from 0.001 to 1e12, or 0 with a burst or a queue of 0"))?;
+        let holds =
+            limit(what, size, false).map_err(zero("from 0.001 to 1e12, or 0 with a rate of 0"))?;
+        let full = u128::from(holds) * u128::from(per_millionth);
         let per_event = per_millionth as f64 * 1e6;
         Ok(Bucket { rate, size, per_micro, per_millionth, per_event, full })
     }

@@ -155,8 +155,8 @@ fn mistakes_are_pointed_at() {
         exim 10/1m strikt | strikt | unexpected word; write exim RATE [leaky|strict|readonly]
         gcra 10/1s burst | burst | a value is missing after burst; write one, or leave burst out
         gcra 10/1s burst many | many | not a number; write digits such as 20, 0.5 or 300k
-        gcra 10/1s burst 0 | 0 | the burst cannot be 0: it must be from 0.001 to 1e12
-        gcra 0/1s burst 5 | 0/1s | the count of a rate cannot be 0: it must be
+        gcra 10/1s burst 0 | 0 | the burst cannot be 0: it must be from 0.001 to 1e12, or 0 with a rate of 0
+        gcra 0/1s burst 5 | 0/1s | the count of a rate cannot be 0: it must be from 0.001 to 1e12, or 0 with a burst or a queue of 0
         gcra 10/1s burst 5 burst 6 | burst | unexpected word; write gcra RATE [burst N]
         leaky-bucket 10/1s burst 5 | burst | unexpected word; write leaky-bucket RATE [queue N]
         fixed-window 10/1m from 06:60 | 06:60 | not the beginning of a window; write a time as 06:00 or 06:00+02:00
