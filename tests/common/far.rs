@@ -69,7 +69,7 @@ impl Store for Far {
                 if let Some(fault) = &self.fault {
                     decision.fault = Some(fault.clone());
                     if !counts {
-                        decision.retry_after = None;
+                        return decision.with_retry_after(None);
                     }
                 }
                 decision

@@ -32,7 +32,6 @@ impl fmt::Display for Judged {
     }
 }
 
-/// The policy of a store.
 pub(crate) fn policy_of(store: &MemoryStore) -> Policy {
     Policy::new(store.rules().rules()[0].limits().to_vec()).unwrap()
 }
@@ -44,7 +43,7 @@ pub(crate) fn pass(store: &MemoryStore, event: &Event<'_>, most: Span) -> Result
     match decision.wait() {
         Some(wait) if wait <= most => Ok(decision.into()),
         Some(wait) => Err(Retry::After(wait)),
-        None => Err(decision.retry_after.unwrap()),
+        None => Err(decision.retry_after().unwrap()),
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) async fn assert_followed(store: &impl Store) {
         let late =
             Event { time: Time::ZERO.after(Span::from_hours(1)), cost: 1.0, fields: &fields };
         while store.check_async(&late, Details::default()).await.is_allowed() && is_full {}
-        let retry = store.peek_async(&late, Details::default().with_retry()).await.retry_after;
+        let retry = store.peek_async(&late, Details::default().with_retry()).await.retry_after();
         let longest =
             Span::from_secs(1).max(retry.map_or(Span::ZERO, |retry| retry.wait().unwrap()));
         let tenth = Span::try_from_secs_f64(longest.as_secs_f64() / 10.0).unwrap();

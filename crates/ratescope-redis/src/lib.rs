@@ -507,15 +507,14 @@ fn decided(question: &Question, reply: &Reply, details: Details) -> Decision {
     let mut decision = decision.with_numbers(numbers.clone());
     decision.fault = fault.clone();
     let is_refused = details.retry && !decision.is_allowed();
-    decision.retry_after = states.as_ref().filter(|_| is_refused).map(|states| {
+    decision.with_retry_after(states.as_ref().filter(|_| is_refused).map(|states| {
         policy::retry_after(*time, |at| {
             let firm = asks.iter().zip(states).filter(|(ask, _)| ask.is_firm());
             firm.filter_map(move |(ask, state)| {
                 Some(limiter(ask)?.retry_after(state, at, ask.cost))
             })
         })
-    });
-    decision
+    }))
 }
 
 impl Store for RedisStore {

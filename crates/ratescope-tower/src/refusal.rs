@@ -164,7 +164,7 @@ pub fn retry(decision: &Decision) -> Option<Option<Retry>> {
         Some(wait) => Some(Some(Retry::After(wait))),
         None => Some(
             decision
-                .retry_after
+                .retry_after()
                 .or_else(|| is_unavailable(decision).then_some(Retry::After(RECOVERY))),
         ),
     }

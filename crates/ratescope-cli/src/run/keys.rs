@@ -175,7 +175,7 @@ fn looked(state: &KeyState, fields: &dyn Fields) -> Value {
             "remaining": quota.map(|quota| quota.remaining), "free_after": quota.map(|quota| quota.reset.as_secs_f64()),
         })
     });
-    let retry = next.retry_after.and_then(Retry::wait);
+    let retry = next.retry_after().and_then(Retry::wait);
     json!({
         "allowed": next.is_allowed(), "retry_after": retry.map(Span::as_secs_f64),
         "fault": next.fault.as_ref().map(ToString::to_string), "limits": Value::from_iter(limits),

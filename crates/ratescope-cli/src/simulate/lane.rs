@@ -172,7 +172,7 @@ impl Lane {
             outcome: by.map(|by| by.outcome),
             by: by.as_ref().map(|by| (name(by), by.key(event))),
             is_chosen: self.is_rules || decision.outcomes().nth(1).is_some(),
-            retry_after: decision.retry_after.unwrap_or(Retry::NOW),
+            retry_after: decision.retry_after().unwrap_or(Retry::NOW),
             remark: remarks.join(", "),
         })
     }

@@ -27,10 +27,9 @@ pub struct Decision {
     numbers: Option<Numbers>,
     outcomes: Outcomes,
     wait: Option<Span>,
+    retry_after: Option<Retry>,
     /// When the event was decided, by the clock of the store: the time to [settle](super::Intent::Settle) it by.
     pub time: Time,
-    /// When a refused event would pass if nothing is counted before; `None` if it was not asked for or is unknown.
-    pub retry_after: Option<Retry>,
     /// Why the store could not be asked; `None` if it answered.
     pub fault: Option<Fault>,
 }
@@ -181,6 +180,12 @@ impl Decision {
         self
     }
 
+    /// Adds when a refused event would pass, if that was [asked for](super::Details::retry).
+    pub fn with_retry_after(mut self, retry_after: Option<Retry>) -> Self {
+        self.retry_after = retry_after;
+        self
+    }
+
     /// The decision about an event with these numbers.
     pub fn with_numbers(mut self, numbers: Option<Numbers>) -> Self {
         self.numbers = numbers;
@@ -228,6 +233,11 @@ impl Decision {
     /// True if the event may pass, at once or after a wait.
     pub fn is_allowed(&self) -> bool {
         self.wait.is_some()
+    }
+
+    /// When a refused event would pass if nothing is counted before; `None` if it was not asked for or is unknown.
+    pub fn retry_after(&self) -> Option<Retry> {
+        self.retry_after
     }
 
     /// The limit that decided: the one with the highest ratio of level to limit, among the limits that refuse, or among

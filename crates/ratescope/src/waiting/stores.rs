@@ -38,7 +38,7 @@ impl Decision {
     /// # Errors
     /// When the event is refused.
     pub fn allowed(self) -> Result<Self, NotAllowed> {
-        match (self.retry_after, &self.fault) {
+        match (self.retry_after(), &self.fault) {
             _ if self.is_allowed() => Ok(self),
             (Some(Retry::After(wait)), _) => Err(NotAllowed::Refused { after: duration(wait) }),
             (Some(Retry::Never), _) => Err(NotAllowed::Never),
@@ -133,7 +133,7 @@ pub async fn attempt(
         Some(_) => decision = store.check_async(&event, details).await,
         None => {}
     }
-    match (decision.wait(), decision.retry_after, &decision.fault) {
+    match (decision.wait(), decision.retry_after(), &decision.fault) {
         (None, Some(retry), _) => Err(retry.into()),
         (None, None, Some(fault)) => Err(Blocked::For(NotAllowed::Fault(fault.clone()))),
         (None, None, None) => Err(Blocked::For(NotAllowed::Never)),

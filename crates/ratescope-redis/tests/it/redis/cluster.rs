@@ -80,7 +80,7 @@ async fn a_cluster_decides_as_memory_does() {
             let ours = check(&memory, time, 1.0, &fields, Details::ALL).await;
             assert_eq!(theirs.fault, None);
             assert_eq!(theirs.to_string(), ours.to_string(), "event {i}");
-            assert_eq!(theirs.retry_after, ours.retry_after, "event {i}");
+            assert_eq!(theirs.retry_after(), ours.retry_after(), "event {i}");
             outcomes[usize::from(theirs.is_allowed())] += 1;
         }
         assert!(outcomes[0] > 50 && outcomes[1] > 50, "{outcomes:?}");

@@ -152,7 +152,7 @@ impl Turn<'_> {
         let ours = self.ours(Part::look(&event));
         let op = Op { at, amount, is_charged: false };
         self.assert_same(op, &theirs, ours.decided_by().unwrap().outcome);
-        assert_eq!(theirs.retry_after, ours.retry_after, "{limiter} before {op:?}");
+        assert_eq!(theirs.retry_after(), ours.retry_after(), "{limiter} before {op:?}");
         let remaining = |decision: &Decision| decision.quota().unwrap().remaining;
         assert_eq!(remaining(&theirs), remaining(&ours), "{limiter} before {op:?}");
         ours.is_allowed()
@@ -168,7 +168,7 @@ impl Turn<'_> {
         assert!(most == 0 || self.passes(at, most).await, "{limiter}: {most} are said to remain");
         assert!(!self.passes(at, most + 1).await, "{limiter}: no more than {most} remain");
         let looked = self.ours(Part::look(&event(amount as f64 / 1e6)));
-        let retry = looked.retry_after.unwrap_or(Retry::NOW);
+        let retry = looked.retry_after().unwrap_or(Retry::NOW);
         let Some(then) = retry.wait().map(|wait| time.after(wait).as_micros()) else { return };
         // A longer span, in seconds, is not exact to the microsecond.
         if then < END && then - at < 1 << 51 {

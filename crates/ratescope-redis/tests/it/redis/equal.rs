@@ -31,7 +31,7 @@ pub(crate) fn assert_same(what: impl Fn() -> String, theirs: &Decision, ours: &D
         assert_eq!(theirs.exceeds, ours.exceeds, "{}", what());
         assert_near(&what, theirs.outcome.level, ours.outcome.level);
     }
-    assert_eq!(theirs.retry_after.map(rounded), ours.retry_after.map(rounded), "{}", what());
+    assert_eq!(theirs.retry_after().map(rounded), ours.retry_after().map(rounded), "{}", what());
     let quotas = |decision: &Decision| -> Vec<_> {
         decision.outcomes().filter_map(|one| one.quota()).collect()
     };

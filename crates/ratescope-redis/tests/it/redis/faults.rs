@@ -62,7 +62,7 @@ pub(super) async fn assert_goes_on(
         assert_eq!(answer.decided_by().unwrap().source, StateSource::Unknown);
         let answer = ask(store, "closed").await;
         expected(&answer);
-        assert!(!answer.is_allowed() && answer.retry_after.is_none());
+        assert!(!answer.is_allowed() && answer.retry_after().is_none());
         let said = answer.to_string();
         assert_eq!(said, "refused by d:closed: its store can't be asked");
     }
@@ -71,7 +71,7 @@ pub(super) async fn assert_goes_on(
         expected(&answer);
         assert_eq!(answer.is_allowed(), passes, "{}", answer);
         assert_eq!(answer.decided_by().unwrap().source, StateSource::Fallback);
-        assert_eq!(answer.retry_after.is_some(), !passes);
+        assert_eq!(answer.retry_after().is_some(), !passes);
         assert!(answer.quota().is_some());
     }
 }

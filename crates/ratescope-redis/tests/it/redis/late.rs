@@ -50,7 +50,7 @@ async fn a_pause_goes_on_where_redis_was() {
             let ours = check(memory, time, 1.0, &[("user", "ann")], Details::ALL).await;
             assert_eq!(theirs.fault.is_some(), i >= 8, "{text}: {:?}", theirs.fault);
             let said =
-                |answer: &ratescope::rules::Decision| (answer.to_string(), answer.retry_after);
+                |answer: &ratescope::rules::Decision| (answer.to_string(), answer.retry_after());
             if i >= 8 && text.contains("sliding-") && !text.contains("counter") {
                 let is_more = theirs.is_allowed() && !ours.is_allowed();
                 assert!(!is_more, "{text}, event {i}");

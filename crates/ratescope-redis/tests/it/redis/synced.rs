@@ -130,7 +130,7 @@ async fn what_it_hears_keeps_its_age() {
         let event = Event { time: Time::ZERO, cost, fields: &ANN };
         let decided = store.decide_now(&[Part::count(&event)], Details::ALL);
         let decision = decided.expect("it waits").into_only().unwrap();
-        let wait = decision.retry_after.and_then(Retry::wait).expect("it passes");
+        let wait = decision.retry_after().and_then(Retry::wait).expect("it passes");
         let passes = decision.time.after(wait).since(begun);
         assert!(passes_after.contains(&passes), "{sent}: {passes}");
         // Nothing of it is told after the flush.

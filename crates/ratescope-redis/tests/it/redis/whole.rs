@@ -405,7 +405,7 @@ async fn each_part_has_a_quota_of_its_own() {
             let answers = store.decide(&parts, Details::ALL).await;
             [0, 1].map(|i: usize| {
                 let quota = answers[i].quota().unwrap();
-                let retry = answers[i].retry_after.and_then(|retry| retry.wait());
+                let retry = answers[i].retry_after().and_then(|retry| retry.wait());
                 (
                     answers[i].to_string(),
                     quota.limit.map(|limit| limit.count()),

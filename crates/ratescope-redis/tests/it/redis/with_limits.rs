@@ -136,7 +136,7 @@ async fn a_smaller_bucket_is_empty_when_the_larger_one_would_be() {
         let refused = check(&small, 0, 1.0).await;
         // Until 9 of the 1000 are left, which is 991/1000 of an hour.
         // The fraction of a millionth that the larger one has left is dropped: 3 microseconds.
-        let wait = refused.retry_after.unwrap().wait().unwrap().as_secs_f64();
+        let wait = refused.retry_after().unwrap().wait().unwrap().as_secs_f64();
         assert!((3567.6 - wait).abs() < 4e-6, "{wait}");
         assert!(!check(&small, 3567, 1.0).await.is_allowed());
         assert!(check(&small, 3568, 1.0).await.is_allowed());

@@ -91,15 +91,15 @@ descriptors:
 fn answers_at_once(store: &impl Store) {
     let bare = ask(store, 0.0, "ann", Details::default());
     assert!(bare.is_allowed() && bare.fault.is_none());
-    assert!(bare.quota().is_none() && bare.retry_after.is_none());
+    assert!(bare.quota().is_none() && bare.retry_after().is_none());
     let second = ask(store, 0.0, "ann", Details::ALL);
     assert!(second.is_allowed());
-    assert_eq!(second.retry_after, None, "what passes need not wait");
+    assert_eq!(second.retry_after(), None, "what passes need not wait");
     let least = second.quota().unwrap();
     assert_eq!((least.remaining, least.reset), (0.0, Span::from_mins(1)));
     let third = ask(store, 0.0, "ann", Details::ALL);
     assert!(!third.is_allowed());
-    assert_eq!(third.retry_after, Some(Retry::After(Span::from_secs(30))));
+    assert_eq!(third.retry_after(), Some(Retry::After(Span::from_secs(30))));
     // Looked at, it is as it was; charged, it is more.
     let event = |time| Event { time, cost: 1.0, fields: &[("user", "ann")] };
     let later = Time::try_from_secs_f64(30.0).unwrap();
@@ -233,7 +233,7 @@ fn a_store_that_can_only_decide() {
     }
     let store: Arc<dyn Store> = Arc::new(Own(ruled("domain: d\nlimit: 1/1m per user\n")));
     let decision = ask(&store, 0.0, "ann", Details::ALL);
-    assert!(decision.is_allowed() && decision.retry_after.is_none() && decision.fault.is_none());
+    assert!(decision.is_allowed() && decision.retry_after().is_none() && decision.fault.is_none());
     let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
     assert!(store.decide_now(&[Part::count(&event)], Details::default()).is_none());
     let fault = now(store.reset_async(&[("user", "ann")], &|_, _| true)).unwrap_err();
@@ -282,10 +282,10 @@ fn who_is_refused_may_ask_for_the_time() {
     assert_eq!(Details::default().with_quotas().with_retry(), Details::ALL);
     for text in [QUEUE, QUEUE_AND_MORE] {
         let store = ruled(text);
-        let passed = [(); 5].map(|()| ask(&store, 0.0, "ann", Details::ALL).retry_after);
+        let passed = [(); 5].map(|()| ask(&store, 0.0, "ann", Details::ALL).retry_after());
         assert_eq!(passed, [None; 5], "{text}");
-        assert_eq!(ask(&store, 0.0, "ann", Details::default()).retry_after, None, "{text}");
-        let retry = ask(&store, 0.0, "ann", Details::default().with_retry()).retry_after;
+        assert_eq!(ask(&store, 0.0, "ann", Details::default()).retry_after(), None, "{text}");
+        let retry = ask(&store, 0.0, "ann", Details::default().with_retry()).retry_after();
         assert_eq!(retry, Some(Retry::After(Span::from_secs(1))), "{text}");
     }
 }
@@ -300,7 +300,7 @@ fn only_what_can_refuse_is_waited_for() {
         let store = ruled(text);
         let passed = [(); 2].map(|()| ask(&store, 0.0, "ann", Details::ALL).is_allowed());
         assert_eq!(passed, [true; 2], "{text}");
-        let retry = ask(&store, 0.0, "ann", Details::ALL).retry_after;
+        let retry = ask(&store, 0.0, "ann", Details::ALL).retry_after();
         assert_eq!(retry, Some(Retry::After(Span::from_mins(30))), "{text}");
         let fields = &[("user", "ann")];
         let event = Event { time: Time::ZERO, cost: 1.0, fields };

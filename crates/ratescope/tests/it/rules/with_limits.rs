@@ -75,7 +75,7 @@ fn what_is_counted_by_some_numbers_counts_under_all() {
 fn a_state_drains_by_the_numbers_under_which_it_was_counted() {
     let store = store("gcra 60/1h burst 10 per user");
     let fast = numbers(&store, "gcra 60/1m burst 10");
-    let wait = |numbers, event: &Event<'_>| look(&store, numbers, event).retry_after;
+    let wait = |numbers, event: &Event<'_>| look(&store, numbers, event).retry_after();
     let after = |seconds| Some(Retry::After(Span::from_secs(seconds)));
     assert!(check(&store, None, &ann(0.0, 10.0)).is_allowed());
     assert_eq!(wait(None, &ann(0.0, 4.0)), after(240));
@@ -258,7 +258,7 @@ proptest! {
             };
             if decision.is_allowed() && !looks {
                 prop_assert!(check(&without, Some(&other[which]), &event).is_allowed());
-            } else if let Some(Retry::After(wait)) = decision.retry_after {
+            } else if let Some(Retry::After(wait)) = decision.retry_after() {
                 let then = event.time.after(wait);
                 let at = |time| look(&with, Some(&own[which]), &Event { time, ..event }).is_allowed();
                 prop_assert!(at(then), "{} after {wait}", texts[which]);
@@ -311,7 +311,7 @@ proptest! {
             let _ = store.replace(policy(&format!("{} per user", texts[1])).into(), Time::ZERO);
             store.retry_after(&ann(0.0, 1.0))
         } else {
-            look(&store, Some(&other), &ann(0.0, 1.0)).retry_after.unwrap_or(Retry::NOW)
+            look(&store, Some(&other), &ann(0.0, 1.0)).retry_after().unwrap_or(Retry::NOW)
         };
         prop_assert!(retry.wait().unwrap() <= Span::from_hours(1), "{retry}");
     }

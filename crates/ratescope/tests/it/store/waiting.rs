@@ -351,10 +351,10 @@ fn a_refusal_says_when_to_come_back() {
     let fields = &[("user", "ann")];
     let event = Event { time: Time::ZERO, cost: 1.0, fields };
     let check = || store.decide_one(&Part::count(&event), Details::default().with_retry());
-    assert_eq!(check().retry_after, None);
+    assert_eq!(check().retry_after(), None);
     let refused = check();
     assert_eq!((refused.is_allowed(), refused.decided_by().unwrap().at), (false, 0));
-    assert_eq!(refused.retry_after, Some(store.retry_after(&event)));
+    assert_eq!(refused.retry_after(), Some(store.retry_after(&event)));
 }
 
 /// In the order in which they came, whatever they cost: nobody overtakes, and only the first is woken.
