@@ -53,6 +53,11 @@ impl Time {
         Time(secs.saturating_mul(1_000_000))
     }
 
+    /// The instant `millis` milliseconds after the origin; the last or first instant of the range beyond it.
+    pub const fn from_millis(millis: i64) -> Self {
+        Time(millis.saturating_mul(1000))
+    }
+
     /// The instant `micros` microseconds after the origin.
     pub const fn from_micros(micros: i64) -> Self {
         Time(micros)

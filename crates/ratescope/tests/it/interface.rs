@@ -49,6 +49,8 @@ fn time_from_the_clocks_of_a_program() {
     assert_eq!(Time::from(Duration::MAX), Time::LAST);
     assert_eq!(Time::from(SystemTime::UNIX_EPOCH + second).to_string(), "1.5");
     assert_eq!(Time::from(SystemTime::UNIX_EPOCH - second).to_string(), "-1.5");
+    assert_eq!(Time::from_millis(-1500).to_string(), "-1.5");
+    assert_eq!(Time::from_millis(i64::MAX), Time::LAST);
 }
 
 #[test]
