@@ -163,6 +163,8 @@ mod text;
 pub use any::FORMS;
 pub use by_bucket::ByBucket;
 pub use by_window::ByWindow;
+#[cfg(feature = "serde")]
+pub(crate) use limiters_with_forms;
 pub use text::Form;
 pub(crate) use text::head;
 

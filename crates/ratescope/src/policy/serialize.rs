@@ -7,6 +7,7 @@ use crate::limit::exim::Mode;
 use crate::limit::kept::Shape;
 use crate::outcome::{Outcome, Quota};
 use crate::rate::Rate;
+use crate::share::Share;
 use crate::time::{Span, Time};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use serde::ser::{Serialize, SerializeStruct, Serializer};
@@ -48,8 +49,17 @@ as_text! {
     Shape = "the shape of a state, such as \"exim/1m\"",
     Per = "the fields of a key, such as \"user+ip\" or \"all\"",
     Limit = "a limit, such as \"gcra 10/1s per user\"",
-    Policy = "limits joined by &, such as \"gcra 10/1s per user & 1000/1h per all\"",
+    Policy = "limits joined by &, such as \"gcra 10/1s per user & gcra 1000/1h per all\"",
+    Share = "exact, leased 100ms or synced 1s",
 }
+
+macro_rules! as_limiters {
+    ({} $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
+        as_text! { $(crate::limit::$module::$limiter = "the text form of this limiter",)* }
+    };
+}
+
+crate::limit::limiters_with_forms!(as_limiters! {} by_hour::ByHour,);
 
 macro_rules! as_fields {
     ($($type:ident { $($field:ident),* })*) => {$(
@@ -72,9 +82,18 @@ as_fields! {
 #[cfg(feature = "rules")]
 mod rules {
     use super::*;
-    use crate::rules::{Memory, StoredKey, TopKey};
+    use crate::address::Networks;
+    use crate::rules::{Exception, Load, Memory, OnStoreFailure, StoredKey, Throttle, TopKey};
+
+    as_text! {
+        Networks = "networks and addresses, such as \"10.0.0.0/8, 192.0.2.7\"",
+        Load = "a load, such as \"42%\"",
+        Throttle = "a throttle, such as \"soft 10%\"",
+        OnStoreFailure = "allow, refuse or local",
+    }
 
     as_fields! {
+        Exception { limit, subject, limiter, until, by }
         Memory { keys, evicted }
         StoredKey { subject, rule }
         TopKey { key, events, error, outcome, time }

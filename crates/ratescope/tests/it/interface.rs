@@ -10,9 +10,11 @@ use ratescope::limit::{gcra::Gcra, leaky_bucket::LeakyBucket, token_bucket::Toke
 use ratescope::limit::{kept::Kept, per_key::PerKey};
 use ratescope::policy::{FIELDS, KeySecret, Limit, Per};
 use ratescope::rules::{
-    Decisions, Fault, LimitOutcome, Load, Memory, NewRule, Numbers, Observed, OnStoreFailure, Part,
-    Reloaded, Rules, RulesError, StoredKey, Throttle, TopKey, TopKeys, Why, Wildcard,
+    Decisions, Exception, Fault, LimitOutcome, Load, Memory, NewRule, Numbers, Observed,
+    OnStoreFailure, Part, Reloaded, Rules, RulesError, StoredKey, Throttle, TopKey, TopKeys, Why,
+    Wildcard,
 };
+use ratescope::share::Share;
 use ratescope::store::{Keyed, Secret};
 use ratescope::{
     BadNumber, Checked, Decision, DirectRateLimiter, Event, MemoryStore, Outcome, ParseError,
@@ -47,10 +49,10 @@ fn time_from_the_clocks_of_a_program() {
     assert_eq!(Time::from(second).to_string(), "1.5");
     assert_eq!(Time::from(Duration::from_nanos(1999)).as_micros(), 1);
     assert_eq!(Time::from(Duration::MAX), Time::LAST);
-    assert_eq!(Time::from(SystemTime::UNIX_EPOCH + second).to_string(), "1.5");
-    assert_eq!(Time::from(SystemTime::UNIX_EPOCH - second).to_string(), "-1.5");
     assert_eq!(Time::from_millis(-1500).to_string(), "-1.5");
     assert_eq!(Time::from_millis(i64::MAX), Time::LAST);
+    assert_eq!(Time::from(SystemTime::UNIX_EPOCH + second).to_string(), "1.5");
+    assert_eq!(Time::from(SystemTime::UNIX_EPOCH - second).to_string(), "-1.5");
 }
 
 #[test]
@@ -160,11 +162,19 @@ fn what_has_a_text_form_is_that_text_in_json() {
         since: Time,
         mode: Mode,
         limiter: AnyLimiter,
+        logins: Gcra,
         policy: Policy,
+        trusted: Networks,
+        share: Share,
+        throttle: Throttle,
+        load: Load,
+        on_store_failure: OnStoreFailure,
     }
     let text = concat!(
         r#"{"window":"1m30s","rate":"10/1m","since":"12.5","mode":"strict","#,
-        r#""limiter":"gcra 10/1s burst 20","policy":"exim 10/1h strict per user+ip"}"#,
+        r#""limiter":"gcra 10/1s burst 20","logins":"gcra 5/1m burst 5","#,
+        r#""policy":"exim 10/1h strict per user+ip","trusted":"10.0.0.0/8, 192.0.2.7","#,
+        r#""share":"leased 100ms","throttle":"soft 10%","load":"42%","on_store_failure":"refuse"}"#,
     );
     let config: Config = serde_json::from_str(text).unwrap();
     assert_eq!(config.rate, "10/1m".parse().unwrap());
@@ -173,6 +183,9 @@ fn what_has_a_text_form_is_that_text_in_json() {
     let wrong = text.replace("burst 20", "brust 20");
     let error = serde_json::from_str::<Config>(&wrong).unwrap_err().to_string();
     assert!(error.starts_with(r#""brust" in "gcra 10/1s brust 20": unexpected word"#), "{error}");
+    let wrong = text.replace("gcra 5/1m burst 5", "exim 5/1m");
+    let error = serde_json::from_str::<Config>(&wrong).unwrap_err().to_string();
+    assert!(error.contains("another limiter; this one is gcra RATE [burst N]"), "{error}");
     let wrong = serde_json::from_str::<Span>("90").unwrap_err().to_string();
     assert!(wrong.contains("expected a span, such as \"1h30m\""), "{wrong}");
 }
@@ -200,6 +213,10 @@ fn what_a_dashboard_shows_is_serialized_by_field() {
     assert_eq!(json, r#"{"limit":"10/1m","remaining":7.0,"reset":"18s"}"#);
     let memory = serde_json::to_string(&Memory::new(2, 1)).unwrap();
     assert_eq!(memory, r#"{"keys":2,"evicted":1}"#);
+    let exception: Exception = "60000000 calls user=ann by=eve gcra 5/1h".parse().unwrap();
+    let json = serde_json::to_string(&exception).unwrap();
+    let limiter = r#""limiter":"gcra 5/1h burst 5","until":"60","by":"eve""#;
+    assert_eq!(json, format!(r#"{{"limit":"calls","subject":"user=ann",{limiter}}}"#));
 }
 
 /// Threads share them, and tasks move between threads with them.
