@@ -65,7 +65,8 @@ impl<K> ByBucket<K> {
         Self::of(Bucket::of_whole(Rate::per_day(count)))
     }
 
-    /// Admits nothing, as for a customer without a plan. Events of cost 0 pass, and the others never do.
+    /// Admits nothing, as for a customer without a plan. Events of cost 0 pass, and the others never do. Its period is a
+    /// day, which is when a client that reads the headers `RateLimit` asks again.
     ///
     /// ```
     /// use ratescope::limit::gcra::Gcra;
@@ -74,10 +75,10 @@ impl<K> ByBucket<K> {
     /// let nothing = Gcra::none();
     /// assert!(!nothing.check(&mut nothing.initial(), Time::ZERO, 1.0).is_allowed());
     /// assert_eq!(nothing.retry_after(&nothing.initial(), Time::ZERO, 1.0), Retry::Never);
-    /// assert_eq!("gcra 0/1s".parse(), Ok(nothing));
+    /// assert_eq!("gcra 0/1d".parse(), Ok(nothing));
     /// ```
     pub const fn none() -> Self {
-        Self::per_second(0)
+        Self::per_day(0)
     }
 
     /// The rate of a steady sender that is never refused: how fast tokens come back, or events leave the queue.

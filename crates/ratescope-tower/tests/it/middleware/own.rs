@@ -6,6 +6,7 @@ use crate::middleware::server::{PATIENCE, Server};
 use core::future::poll_fn;
 use http::{Request, Response};
 use ratescope::limit::any::AnyLimiter;
+use ratescope::limit::gcra::Gcra;
 use ratescope::rules::{Decision, Observed, Observer, Reloaded, Rules, Store};
 use ratescope::{Event, MemoryStore, Policy, Time};
 use ratescope_redis::{Options, RedisStore};
@@ -64,6 +65,16 @@ fn each_customer_has_its_own_numbers() {
     counts(Arc::new(ruled(RULES)));
     counts(Observed::new(Box::new(ruled(RULES)) as Box<dyn Store>));
     counts(Far::new(RULES, 2));
+}
+
+/// A customer without access is told to ask again in a day.
+#[test]
+fn a_customer_may_have_nothing() {
+    let mut service = own(ruled(RULES)).layer(Inner::default());
+    let refused = send(&mut service, by("eve", &Gcra::none().to_string()));
+    assert_eq!(told_in(&refused), (429, "0", "0"));
+    assert_eq!(refused.headers()["x-ratelimit-reset"], "86400");
+    assert_eq!(refused.headers().get("retry-after"), None, "no wait is long enough");
 }
 
 /// Observers see the rules that are in force, and the limits with the numbers that decided.
