@@ -35,16 +35,14 @@ pub const LOGGED: u64 = 10;
 /// queue. A setting makes another layer of the same store, with a queue of its own.
 ///
 /// ```
-/// use axum::{Router, extract::ConnectInfo, routing::get};
+/// use axum::{Router, routing::get};
 /// use ratescope::{MemoryStore, Policy};
 /// use ratescope_tower::RateLimitLayer;
-/// use std::net::SocketAddr;
 ///
 /// let policy: Policy = "gcra 10/1s burst 20 per ip".parse()?;
-/// let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000))
-///     .peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
+/// let limit = RateLimitLayer::new(MemoryStore::new(policy, 100_000)).axum()?;
 /// let app: Router = Router::new().route("/", get(|| async { "hello\n" })).layer(limit);
-/// # Ok::<(), ratescope::ParseError>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// By default rules can be for the fields `method`, `path` and `host`, and for `ip` if something puts a

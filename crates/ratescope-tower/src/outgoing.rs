@@ -77,8 +77,22 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 //!
-//! A call that gives up fails with a [`CallError`] within the middleware's error. A timeout of reqwest begins after the
-//! wait. Redirects that reqwest follows are not counted. For retries, put the middleware that retries before this one.
+//! A call that gives up fails with a [`CallError`] within the middleware's error:
+//!
+//! ```
+//! use ratescope_tower::outgoing::CallError;
+//! use reqwest_middleware::Error;
+//!
+//! fn gave_up(error: &Error) -> bool {
+//!     let Error::Middleware(error) = error else { return false };
+//!     matches!(error.downcast_ref(), Some(CallError::<Error>::GaveUp(_)))
+//! }
+//! # let error = CallError::<Error>::GaveUp(ratescope::waiting::NotAllowed::Never);
+//! # assert!(gave_up(&Error::middleware(error)));
+//! ```
+//!
+//! A timeout of reqwest begins after the wait. Redirects that reqwest follows are not counted. For retries, put the
+//! middleware that retries before this one.
 
 mod pause;
 #[cfg(feature = "reqwest")]

@@ -427,6 +427,7 @@ where
     L::State: PartialEq,
 {
     /// True if the event may pass.
+    #[doc(alias = "is_ok")]
     #[inline]
     pub fn is_allowed(&self) -> bool {
         self.outcome.is_allowed()

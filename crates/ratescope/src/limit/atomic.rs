@@ -4,10 +4,12 @@
 //! use ratescope::limit::atomic::AtomicGcra;
 //! use ratescope::limit::gcra::Gcra;
 //! use ratescope::{Span, Time};
+//! use core::time::Duration;
 //!
 //! static ALARMS: AtomicGcra = AtomicGcra::new(Gcra::per_minute(2));
 //!
-//! let now = Time::ZERO; // of the machine's own timer
+//! let ticks: u64 = 90_000; // of the machine's own timer, in milliseconds
+//! let now = Time::from(Duration::from_millis(ticks));
 //! assert!(ALARMS.check(now).is_ok() && ALARMS.check(now).is_ok());
 //! let retry = ALARMS.check(now).unwrap_err();
 //! assert_eq!(retry.wait(), Some(Span::from_secs(30)));
@@ -31,6 +33,8 @@ use crate::time::{Span, Time};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// A [`Gcra`] with its state in one atomic word: see [the module](self). It is there on targets with atomics of 64 bits.
+/// On others, such as `thumbv7em-none-eabihf`, a limiter and its state lie behind a lock of the platform, such as
+/// `critical_section::Mutex`.
 #[derive(Debug)]
 pub struct AtomicGcra {
     limiter: Gcra,
