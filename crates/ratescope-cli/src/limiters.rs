@@ -19,6 +19,6 @@ fn list(out: &mut impl Write) -> io::Result<()> {
     for form in FORMS {
         writeln!(out, "{:width$}  {}", form.example, form.about)?;
     }
-    let several = "10/1s & 120/1m & 240/1h precision 1m";
+    let several = "gcra 10/1s & fixed-window 5000/1d";
     writeln!(out, "{several:width$}  all of several; an event counts in all of them or in none")
 }

@@ -37,7 +37,7 @@ use std::str::FromStr;
 /// with gzip, zstd, bzip2 or xz:
 ///
 ///     ratescope simulate "exim 10/1m strict" access.log
-///     ratescope simulate "6/10s per ip & 100/1h per user" --path /login access.log.1.gz access.log
+///     ratescope simulate "gcra 6/10s per ip & gcra 100/1h per user" --path /login access.log.1.gz access.log
 ///     tail -F access.log | ratescope simulate "gcra 5/1s"
 ///
 /// Several files are read as one log: name the oldest first.

@@ -22,7 +22,7 @@
 //!   and a cost go in, an [`Outcome`] comes out, and the state has changed ([`Limiter`]).
 //! * A [`RateLimiter`] is a limiter with the states of its keys and a clock. Threads share it, and calls can wait for
 //!   room.
-//! * A [`Policy`] is several limits, each for a key made of fields, as in `6/10s per user & 10/10s per ip`. A
+//! * A [`Policy`] is several limits, each for a key made of fields, as in `gcra 6/10s per user & gcra 10/10s per ip`. A
 //!   [`Store`] counts an event in all of them or in none. Events [without the field](policy#events-without-the-field)
 //!   share one key.
 //! * [`Rules`](rules::Rules) are a file that says which policies are for which events; it is read again when it changes.

@@ -10,7 +10,8 @@
 //! gcra 10/1s per user as often & fixed-window 5000/1d per user as daily
 //! ```
 //!
-//! A rate alone, such as `6/10s`, is a fixed window: `fixed-window 6/10s`.
+//! A rate alone, such as `6/10s`, is a [fixed window](crate::limit::fixed_window): `fixed-window 6/10s`, which admits up
+//! to twelve within ten seconds, across the edge of two windows.
 //!
 //! A limit may have a [name](Limit::named), which clients see in headers.
 //!

@@ -43,7 +43,7 @@
 //! | `value` | a descriptor | the value that the field must have, in which `*` stands for any characters; without `value`, any value that is not empty |
 //! | `network` | a descriptor | instead of `value`: networks that contain the address in the field, as in `10.0.0.0/8, 2001:db8::/32` |
 //! | `rate_limit` | both | `unit` (second, minute, hour, day, week, month of 30 days, year of 365) and `requests_per_unit`, or `unlimited: true`; a [fixed window](crate::limit::fixed_window) |
-//! | `limit` | both | instead of `rate_limit`: a limit in the text form of a [policy](crate::policy), several limits as a list or joined by `&`, or `unlimited` |
+//! | `limit` | both | instead of `rate_limit`: a limit in the text form of a [policy](crate::policy), where a rate alone is a fixed window, too; several limits as a list or joined by `&`; or `unlimited` |
 //! | `name`, `replaces` | both, or in `rate_limit` | a name, and the names of rules that do not apply when this rule does |
 //! | `throttle` | both | `hard` (the default), `soft 10%` or `elastic up to 2x while load < 70%`: see [`Throttle`] |
 //! | `shadow`, `shadow_mode` | both | `true`: the rule decides and counts, but never refuses |

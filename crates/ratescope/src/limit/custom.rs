@@ -54,6 +54,7 @@
 //! * **After a change:** while a reload brings an equal limiter, its states go on. With other numbers they start over.
 //! * **Under a throttle:** there is no number to relax, so it is refused where it would have to be.
 //! * **In headers:** it has no quota, which would need a period.
+//! * **By other ways:** a policy asks `peek` and `record`, also to `check`, to `check_last` and to `charge`.
 
 use super::Limiter;
 use super::algorithm::{Algorithm, NotRelaxed, Relax};
