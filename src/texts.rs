@@ -1,6 +1,5 @@
 //! The texts beside the picture, as data: each with the id of its element.
 
-/// The texts of a page.
 #[derive(Clone, Default)]
 pub(super) struct Texts {
     /// Three entries for each text: the id of its element, the text, and its number, or an empty text.
@@ -8,7 +7,6 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// Sets the text of the element `id`.
     pub(super) fn set(&mut self, id: impl Into<String>, text: impl Into<String>) {
         self.list.extend([id.into(), text.into(), String::new()]);
     }

@@ -194,7 +194,6 @@ impl Page {
 
 /// The crosshair.
 impl Page {
-    /// Puts the crosshair at a place.
     pub(super) fn put_crosshair(&mut self, at: [f64; 2]) {
         self.dirty = true;
         let (now, right, window) = (self.view.run().now(), self.right(), self.window());

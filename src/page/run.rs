@@ -103,7 +103,6 @@ impl<E: Experiment + Clone> Shown<E> {
         Ok(Shown { past, ..Shown::new()? })
     }
 
-    /// The visible run.
     pub(super) fn run(&self) -> &Run<E> {
         self.past.as_ref().map_or(&self.run, |(past, _)| past.run())
     }

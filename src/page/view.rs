@@ -69,7 +69,6 @@ impl DerefMut for Scene {
 
 /// A run, and how it is shown.
 pub(super) trait View {
-    /// The run.
     fn run(&self) -> &dyn AnyRun;
 
     /// The run, to change it.

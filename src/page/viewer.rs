@@ -7,7 +7,6 @@ use ratescope_lab::run::pace::Pace;
 use ratescope_lab::view::scope::Term;
 use ratescope_lab::view::{Click, Viewport, edges, seconds_per_pixel};
 
-/// The viewer of a run.
 #[derive(Default)]
 pub(super) struct Viewer {
     /// The clock by which the run goes on.

@@ -180,7 +180,6 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     until_closed(print(&mut out, &args.what, &answer))
 }
 
-/// Prints an answer for people.
 fn print(out: &mut impl Write, what: &What, answer: &Value) -> io::Result<()> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let number = |value: &Value| {

@@ -42,7 +42,6 @@ trait Stream: Read + Write {}
 impl<S: Read + Write> Stream for S {}
 
 impl AdminArgs {
-    /// The address.
     pub(crate) fn at(&self) -> &str {
         &self.admin
     }

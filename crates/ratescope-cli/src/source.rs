@@ -117,7 +117,6 @@ fn depth(text: &str) -> Result<NonZeroU8, &'static str> {
 }
 
 impl LogArgs {
-    /// The options of the reader.
     pub(crate) fn options(&self) -> Options {
         let now = Time::from(SystemTime::now());
         Options {

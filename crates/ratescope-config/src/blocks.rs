@@ -116,7 +116,6 @@ struct Reading {
     braces: usize,
 }
 
-/// An open block.
 struct Open {
     head: Statement,
     /// The statements before the block.

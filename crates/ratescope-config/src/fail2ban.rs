@@ -91,7 +91,6 @@ impl Section<'_> {
     }
 }
 
-/// The sections of a text.
 fn sections(text: &str) -> Result<Vec<Section<'_>>, Remark> {
     let again = |line, what: &str, name: &str| {
         let name = said(name);

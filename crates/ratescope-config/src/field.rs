@@ -22,7 +22,6 @@ pub(crate) fn unknown(part: &str) -> String {
     format!("it counts by {}, which is no field of a log", said(part))
 }
 
-/// A field of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
     Ip,

@@ -23,7 +23,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The path of the stream of events.
 const EVENTS: &str = "/live/events";
 
-/// The page Live.
 const LIVE: &str = "/live.html";
 
 /// The header that tells the page of a service, before it asks for the stream: a site without a service would answer

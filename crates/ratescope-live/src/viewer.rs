@@ -338,7 +338,6 @@ impl News {
 }
 
 impl PastNews {
-    /// Writes the message.
     fn write(&self, text: &mut String) {
         let [first, counted] = self.seconds;
         // Writing to a String does not fail.

@@ -91,7 +91,6 @@ fn about(table: &Table<'_>) -> String {
     }
 }
 
-/// Reads lines.
 #[derive(Debug)]
 struct Lines {
     object: Object,

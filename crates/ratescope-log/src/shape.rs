@@ -32,7 +32,6 @@ impl fmt::Display for Format {
 type GuessLine = fn(&mut FirstLine<'_>) -> Result<Vec<Guess>, Reason>;
 type ReadHeader = fn(&str, &Options) -> Result<LogShape, Reason>;
 
-/// A row of the table of formats.
 #[derive(Debug)]
 pub(super) struct FormatRow {
     pub(super) format: Format,

@@ -58,7 +58,6 @@ static ALL: LazyLock<Vec<LuaAlgorithm>> = LazyLock::new(|| {
     luas.into_iter().map(LuaAlgorithm::new).collect()
 });
 
-/// The algorithm of a limiter.
 pub(super) fn of(lua: Lua) -> Option<&'static LuaAlgorithm> {
     ALL.iter().find(|algorithm| algorithm.name == lua.name)
 }

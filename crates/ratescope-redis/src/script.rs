@@ -76,7 +76,6 @@ pub(super) struct AloneLimit {
     pub(super) counts: bool,
     /// What passes may have to wait.
     pub(super) delays: bool,
-    /// The bound of its level.
     pub(super) bound: f64,
     /// Its index in the policy.
     pub(super) place: usize,

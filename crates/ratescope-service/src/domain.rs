@@ -11,7 +11,6 @@ use ratescope_live::{Probe, ProbeObserver};
 use ratescope_tower::internal::{FrontEnd, Outages};
 use std::sync::Arc;
 
-/// The store of a domain, with the exceptions for keys.
 pub(super) type DomainStore = Exceptions<Arc<dyn Store>>;
 
 /// The rules of a domain with their states.

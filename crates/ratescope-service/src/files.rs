@@ -12,7 +12,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-/// The watched files.
 #[derive(Default)]
 pub(super) struct Files {
     /// The names from the command line: files, and folders of files.

@@ -95,7 +95,6 @@ impl Default for Forms {
 }
 
 impl Forms {
-    /// The form of a field.
     pub(super) fn of(&self, name: &str) -> Form {
         self.each.get(name).copied().unwrap_or(Form::Text)
     }

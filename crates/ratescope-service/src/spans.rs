@@ -6,7 +6,6 @@ use ratescope::internal::shown;
 use tracing::field::Empty;
 use tracing::{Span, debug_span};
 
-/// The span of a decision of a domain.
 pub(super) fn decision(domain: &str) -> Span {
     debug_span!(
         target: "ratescope",

@@ -82,7 +82,6 @@ impl<S, A, C> Shared<S, A, C> {
         self.queue.waiting()
     }
 
-    /// The name of the layer.
     pub(super) fn name(&self) -> Option<&str> {
         self.front.name()
     }

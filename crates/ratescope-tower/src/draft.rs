@@ -30,7 +30,6 @@ pub(super) fn of_status(status: StatusCode) -> ProblemType {
     ProblemType { kind: "about:blank", title: status.canonical_reason().unwrap_or_default() }
 }
 
-/// A problem type.
 pub(super) struct ProblemType {
     pub(super) kind: &'static str,
     pub(super) title: &'static str,

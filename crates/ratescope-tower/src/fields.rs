@@ -88,7 +88,6 @@ impl<'a> Head<'a> {
     }
 }
 
-/// The sources of fields.
 #[derive(Clone)]
 pub(super) struct Sources {
     /// The source of the peer's address; `None` for the extensions that a service may set itself.

@@ -145,7 +145,6 @@ impl Meters {
 
 const SECOND: i64 = 1_000_000;
 
-/// The counters of a rule.
 #[derive(Debug)]
 pub(super) struct RuleMeters {
     allowed: Counter,

@@ -24,7 +24,6 @@ pub struct Outages {
     failed: AtomicI64,
     /// The decisions without the store in this outage.
     decisions: AtomicU64,
-    /// The last failure.
     last: Mutex<Option<Fault>>,
 }
 

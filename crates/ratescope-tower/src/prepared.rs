@@ -25,7 +25,6 @@ pub(super) struct Prepared {
     pub(super) rules: Arc<Rules>,
     /// Those of a request's own; `None` for the usual ones.
     pub(super) numbers: Option<Numbers>,
-    /// The counters of each rule.
     meters: Vec<RuleMeters>,
     /// In the order of the plan. `None` for limiters that never refuse.
     limits: Vec<Option<PreparedLimit>>,

@@ -18,7 +18,6 @@ use std::sync::Arc;
 #[derive(Default)]
 #[must_use = "without `finish` its response has no headers, and costs nothing"]
 pub struct Ticket {
-    /// The headers of its response.
     pub(super) headers: Option<Box<Values>>,
     /// Its slot in the queue, if it waits.
     pub(super) slot: Option<Box<QueueSlot>>,

@@ -170,7 +170,6 @@ impl Clock for FakeClock {
     }
 }
 
-/// A sleep by a [`FakeClock`].
 struct FakeSleep<'a> {
     clock: &'a FakeClock,
     until: Time,

@@ -12,7 +12,6 @@ use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The health of the service.
 pub(super) struct Health {
     service: Arc<Service>,
     /// True if the states are on Redis.
@@ -66,7 +65,6 @@ impl Health {
         text
     }
 
-    /// A line for each problem.
     fn problems(&self) -> String {
         let files = self.service.health();
         let all = files.len();

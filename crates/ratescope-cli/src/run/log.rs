@@ -63,7 +63,6 @@ fn is_wanted(event: &Event<'_>) -> bool {
     lines.n <= MOST
 }
 
-/// The form of the log.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Form {
     Text,

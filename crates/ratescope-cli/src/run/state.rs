@@ -54,7 +54,6 @@ impl StateFile {
         StateFile { path, saving: Mutex::default(), problem: Mutex::default() }
     }
 
-    /// Saves the states.
     pub(super) fn save(&self, service: &Service) {
         let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         let saved = files::write_with(&self.path, |mut file| service.save(&mut file));

@@ -18,7 +18,6 @@ const LONGEST: usize = 1 << 20;
 const GRPC: &[u8] = b"h2";
 const HTTP: &[u8] = b"http/1.1";
 
-/// The files of TLS.
 #[derive(Clone, Debug)]
 pub(super) struct TlsFiles {
     pub(super) certificate: PathBuf,

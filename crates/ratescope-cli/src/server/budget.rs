@@ -23,7 +23,6 @@ pub(crate) struct Budget {
     used: AtomicUsize,
 }
 
-/// The budget of HTTP/1.
 pub(super) static HTTP: Budget = Budget::new(4 << 10);
 
 impl Budget {

@@ -24,7 +24,6 @@ const FIELDS: [&str; 12] = [
     "remark",
 ];
 
-/// The value of a field.
 enum Value<'a> {
     Nothing,
     /// A number, or a boolean.
@@ -150,7 +149,6 @@ impl<W: Write> Printer<W> {
         }
     }
 
-    /// Prints one decision.
     pub(crate) fn decision(
         &mut self,
         event: &Event<'_>,

@@ -38,7 +38,6 @@ fn call(text: &str) -> Result<ratescope::Span, String> {
 }
 
 impl Among {
-    /// The processes.
     pub(super) fn processes(self) -> Processes {
         Processes { count: self.processes, balance: self.balance, call: self.call }
     }

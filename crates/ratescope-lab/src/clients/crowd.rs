@@ -67,7 +67,6 @@ pub struct Flight {
     pub again: Time,
 }
 
-/// A request that is due.
 pub(crate) struct Request {
     slot: u32,
     pub(crate) user: u32,

@@ -117,7 +117,6 @@ impl<S: Named> Link<S> {
     }
 }
 
-/// A part of a link.
 struct Part<'a> {
     /// The index of its name among the known ones.
     place: usize,

@@ -52,7 +52,6 @@ macro_rules! setting {
 
 pub(crate) use setting;
 
-/// The row of a name.
 pub(crate) fn find<'a, S>(table: &'a [Setting<S>], name: &str) -> Option<&'a Setting<S>> {
     table.iter().find(|setting| setting.name == name)
 }

@@ -16,7 +16,6 @@ use ratescope::rate::Rate;
 use ratescope::text::ParseError;
 use ratescope::time::Span;
 
-/// The range of an interval.
 const INTERVAL: RangeInclusive<Span> = Span::from_micros(100_000)..=Span::from_hours(7 * 24);
 
 /// The range of a limit, in events per decay interval.

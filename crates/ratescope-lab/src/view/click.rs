@@ -66,9 +66,7 @@ pub struct Fate {
 pub(super) struct Place {
     /// The level or the limit.
     pub(super) line: f64,
-    /// The mark of the event.
     pub(super) mark: f64,
-    /// The ink of the level.
     pub(super) ink: Ink,
 }
 

@@ -17,11 +17,9 @@ const ARM: f64 = 3.5;
 pub(super) struct Strip {
     /// The left edge, at which events are cut off.
     pub(super) left: f64,
-    /// The right edge.
     pub(super) right: f64,
     /// The upper edge.
     pub(super) top: f64,
-    /// The height.
     pub(super) height: f64,
     /// The x of the start of the run: marks placed relative to it move with time.
     pub(super) origin: f64,

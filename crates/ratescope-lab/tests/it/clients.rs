@@ -135,7 +135,6 @@ fn each_lane_has_its_own_clients() {
     assert_eq!(run.sent(), 3);
 }
 
-/// A client is a user of its own.
 #[test]
 fn clients_are_users() {
     let run = run(

@@ -163,7 +163,6 @@ struct Guessed {
     values: Vec<String>,
 }
 
-/// The notation of the columns.
 fn notation(columns: &[(String, String)], end: &str) -> String {
     let text: String = columns.iter().map(|(before, name)| format!("{before}${name}")).collect();
     text + end

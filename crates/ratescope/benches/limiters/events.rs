@@ -2,7 +2,6 @@
 
 use ratescope::Time;
 
-/// An event.
 #[derive(Clone, Copy)]
 pub(crate) struct Event {
     pub(crate) key: u64,

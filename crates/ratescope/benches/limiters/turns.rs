@@ -24,7 +24,6 @@ pub(crate) fn ratio(times: &[f64], base: &[f64]) -> f64 {
     median(times.iter().zip(base).map(|(time, base)| time / base))
 }
 
-/// The median.
 pub(crate) fn median(numbers: impl IntoIterator<Item = f64>) -> f64 {
     let mut numbers: Vec<f64> = numbers.into_iter().collect();
     numbers.sort_by(f64::total_cmp);

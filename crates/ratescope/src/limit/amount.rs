@@ -20,7 +20,6 @@ pub fn amount(cost: f64) -> Option<u64> {
     Some(if whole as f64 == cost { whole * 1_000_000 } else { millionths_up(cost).unsigned_abs() })
 }
 
-/// An amount in events.
 pub(super) fn events(amount: u64) -> f64 {
     amount as f64 / 1e6
 }

@@ -120,7 +120,6 @@ impl AtomicGcra {
     }
 }
 
-/// A time in nanoseconds.
 fn nanos(time: Time) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(0).saturating_mul(1000)
 }

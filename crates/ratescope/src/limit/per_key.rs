@@ -311,7 +311,6 @@ impl PerKey<super::any::AnyLimiter> {
         self.decides().left(&self.converted(state, now), now)
     }
 
-    /// The usual limiter.
     pub(crate) fn usual(&self) -> &super::any::AnyLimiter {
         &self.usual
     }

@@ -237,7 +237,6 @@ impl<'a> Given<'a> {
         self.words.missing(self.advised(&format!("{what} is missing")))
     }
 
-    /// An error about a word.
     pub(super) fn wrong(&self, word: Word<'_>, problem: &str) -> ParseError {
         self.words.wrong(word, problem)
     }

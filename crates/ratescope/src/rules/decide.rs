@@ -227,7 +227,6 @@ impl<'a> Questions<'a> {
         self.asked(p).passes()
     }
 
-    /// Counts an event.
     fn record(&mut self, p: usize, now: Time, counts: bool) {
         let begin = self.each[p].asks.start;
         for a in self.each[p].asks.clone() {

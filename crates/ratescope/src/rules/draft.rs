@@ -16,7 +16,6 @@ const LONGEST_PATH: usize = 4096;
 /// The most bytes of a domain.
 const LONGEST_DOMAIN: usize = 256;
 
-/// The most rules of a file.
 const MOST_RULES: usize = 10_000;
 
 /// The rules so far.
@@ -121,7 +120,6 @@ impl Draft {
     }
 }
 
-/// Checks a domain.
 pub(super) fn check_domain(domain: &str) -> Result<(), String> {
     match domain.len() {
         0 => Err("the domain is empty".to_owned()),
@@ -148,7 +146,6 @@ pub(super) fn field(text: &str) -> Result<(String, bool), &'static str> {
     })
 }
 
-/// Checks the length of a path.
 pub(super) fn check_length<'a>(path: impl Iterator<Item = &'a Step>) -> Result<(), String> {
     if path.map(Step::len).sum::<usize>() > LONGEST_PATH {
         return Err(format!("with the descriptors around it, more than {LONGEST_PATH} bytes long"));

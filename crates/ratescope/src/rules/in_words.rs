@@ -125,7 +125,6 @@ impl Rule {
 /// The key of a limit, and how many events pass at most.
 struct Most<'a> {
     limit: &'a Limit,
-    /// The cost of each event.
     cost: f64,
 }
 

@@ -25,7 +25,6 @@ pub(super) trait Matcher: fmt::Debug + Send + Sync {
     fn has_replacements(&self) -> bool;
 }
 
-/// All descriptors of a file.
 #[derive(Debug)]
 pub(super) struct Descriptors {
     pub(super) top: Level,

@@ -54,7 +54,6 @@ impl<'a> Map<'a> {
         Map { hidden: keys, ..self }
     }
 
-    /// A key and its value.
     pub(super) fn pair(&self, key: &str) -> Option<&'a (Node, Node)> {
         let is_hidden = self.hidden.contains(&key);
         let find = |key: &str| self.pairs.iter().find(|(known, _)| known.word() == key);
@@ -62,7 +61,6 @@ impl<'a> Map<'a> {
         find(key).or_else(capital).filter(|_| !is_hidden)
     }
 
-    /// All keys and values.
     pub(super) fn pairs(&self) -> &'a [(Node, Node)] {
         self.pairs
     }

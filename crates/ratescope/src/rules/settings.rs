@@ -196,7 +196,6 @@ const UNITS: [(&str, Span); 7] = [
 #[derive(Default)]
 pub(super) struct Read<'a> {
     pub(super) settings: RuleSettings,
-    /// The node of each limit.
     limits: Vec<&'a Node>,
     /// Where each of the names is that it replaces.
     pub(super) replaces: Vec<At>,

@@ -130,7 +130,6 @@ where
         held.slot.map(|slot| held.memory.table.at(slot).state.clone())
     }
 
-    /// The hash of a key.
     pub(crate) fn hash<K: Hash + ?Sized>(&self, key: &K) -> u64 {
         self.hasher.hash_one(key)
     }
@@ -187,7 +186,6 @@ where
         self.each_mut(|state| self.limiter.forget(state, now));
     }
 
-    /// Forgets all keys.
     pub(crate) fn clear(&self) {
         for shard in &*self.shards {
             let mut memory = lock(&shard.0);
@@ -227,7 +225,6 @@ where
         shard(hash, self.shards.len())
     }
 
-    /// Locks a shard.
     #[inline(always)]
     pub(super) fn lock_shard(&self, shard: usize) -> MutexGuard<'_, Memory<L::State>> {
         lock(&self.shards[shard].0)
@@ -281,14 +278,12 @@ where
         turned
     }
 
-    /// Calls `see` with each state.
     pub(crate) fn each(&self, mut see: impl FnMut(&L::State)) {
         for shard in &*self.shards {
             lock(&shard.0).table.entries().for_each(|entry| see(&entry.state));
         }
     }
 
-    /// Calls `change` with each state.
     pub(super) fn each_mut(&self, mut change: impl FnMut(&mut L::State)) {
         for shard in &*self.shards {
             lock(&shard.0).table.entries_mut().for_each(|entry| change(&mut entry.state));

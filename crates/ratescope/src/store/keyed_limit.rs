@@ -16,7 +16,6 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 /// The limiter of a limit: each event may have numbers of its own.
 pub(crate) type Numbered = PerKey<AnyLimiter>;
 
-/// The state of a key of a limit.
 pub(crate) type State = per_key::State<AnyLimiter>;
 
 /// The memory of a shard of a limit.
@@ -90,7 +89,6 @@ impl KeyedLimit {
         self.keys.hold(self.hash(event))
     }
 
-    /// Locks a shard.
     #[inline(always)]
     pub(super) fn lock_shard(&self, shard: usize) -> MutexGuard<'_, Memory> {
         self.keys.lock_shard(shard)
@@ -112,7 +110,6 @@ impl KeyedLimit {
         self.hold(&event).reset()
     }
 
-    /// The hash of the event's key.
     #[inline(always)]
     pub(super) fn hash(&self, event: &Event<'_>) -> u64 {
         self.keys.hash(&Key(&self.per, event))

@@ -13,7 +13,6 @@ pub(crate) struct Locked<'a> {
     shards: Few<MutexGuard<'a, Memory>>,
 }
 
-/// A key of a limit.
 pub(crate) struct Key<'a> {
     limit: &'a KeyedLimit,
     hash: u64,
@@ -24,7 +23,6 @@ pub(crate) struct Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// The key of an event in a limit.
     #[inline(always)]
     pub(crate) fn new(limit: &'a KeyedLimit, event: &Event<'_>) -> Self {
         Key { limit, hash: limit.hash(event), shard: 0, slot: None }

@@ -124,17 +124,14 @@ impl<S: Clone> Table<S> {
         *self = Table::new(self.most, self.blank.clone());
     }
 
-    /// The largest number of entries.
     pub(super) fn capacity(&self) -> usize {
         self.most * WAYS
     }
 
-    /// How many entries there are.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// How many entries were evicted.
     pub(super) fn evicted(&self) -> u64 {
         self.evicted
     }
@@ -203,7 +200,6 @@ impl<S: Clone> Table<S> {
         entries
     }
 
-    /// All entries, to change them.
     pub(super) fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry<S>> {
         let each = self.tags.iter().zip(&mut self.sets);
         each.flat_map(|(tags, set)| set.0.iter_mut().take(tags.len()))

@@ -33,7 +33,6 @@ impl Places {
 }
 
 impl Lines {
-    /// The key of these values.
     pub(super) fn key<'v>(&self, values: impl Iterator<Item = &'v str>) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         values.for_each(|value| value.hash(&mut hasher));

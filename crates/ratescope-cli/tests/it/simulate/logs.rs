@@ -195,7 +195,6 @@ fn made_up_logs_are_read() {
     assert!(text(&wrong.stderr).contains("write a whole number from 0 to "));
 }
 
-/// The rules of a file see the fields of a log.
 #[test]
 fn rules_see_the_fields_of_a_log() {
     let rules = "domain: web\ndescriptors:\n  - key: path\n    value: /login\n    rate_limit:\n      unit: minute\n      requests_per_unit: 1\n";

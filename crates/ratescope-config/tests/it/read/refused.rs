@@ -195,7 +195,6 @@ fn a_long_text_is_read_once() {
     );
 }
 
-/// The seeds of the fuzzer.
 #[test]
 fn the_seeds_are_read() {
     crate::seeds::each("config", 10, |seed| {

@@ -166,7 +166,6 @@ fn servers_have_some_buckets() {
     }
 }
 
-/// The words for the targets.
 #[test]
 fn targets_have_words() {
     for target in Target::ALL {

@@ -18,7 +18,6 @@ pub(super) struct Curves {
 }
 
 impl Curves {
-    /// The curves that are known.
     pub(super) fn known(&self) -> &[Curve] {
         &self.known
     }

@@ -23,7 +23,6 @@ pub struct LimitRow {
 /// The key that a table shows for events without the fields of the key.
 const NO_KEY: &str = "(none)";
 
-/// The most rows.
 const ROWS: usize = 24;
 
 /// A client, and its requests that the limit in force refuses.

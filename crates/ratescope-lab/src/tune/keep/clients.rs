@@ -47,7 +47,6 @@ pub struct Clients {
     pub(super) room: Room,
     /// By key, in the order in which they came.
     pub(super) list: IndexMap<Box<str>, Client, RandomState>,
-    /// The bytes of all keys.
     pub(super) key_bytes: usize,
     /// The bytes reserved for events outside the entries, in use or not.
     pub(super) outside: usize,

@@ -41,7 +41,6 @@ pub(super) struct Layout {
     pub(super) time: Timebase,
     pub(super) left: f64,
     pub(super) right: f64,
-    /// The width of the canvas.
     pub(super) width: f64,
     /// The middle of the time axis.
     pub(super) axis: f64,

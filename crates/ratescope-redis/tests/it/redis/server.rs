@@ -168,7 +168,6 @@ impl Server {
     }
 }
 
-/// Waits until it is so.
 pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {

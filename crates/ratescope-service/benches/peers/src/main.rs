@@ -217,7 +217,6 @@ fn print(rows: &[Row]) {
     }
 }
 
-/// The median.
 fn median(numbers: impl Iterator<Item = f64>) -> f64 {
     let mut numbers: Vec<f64> = numbers.collect();
     numbers.sort_by(f64::total_cmp);

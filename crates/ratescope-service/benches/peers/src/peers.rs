@@ -33,7 +33,6 @@ pub const PATH: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateL
 /// The calls of the filling that wait at once.
 const AT_ONCE: u32 = 64;
 
-/// Decides about a request.
 type Decide = dyn Fn(&RateLimitRequest) -> Code + Send + Sync;
 
 /// Serves a peer on a free port, which it prints, until it is killed.

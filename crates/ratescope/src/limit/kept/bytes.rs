@@ -27,7 +27,6 @@ impl Content {
         *out = content.0;
     }
 
-    /// A whole number.
     pub(in crate::limit) fn whole(&mut self, n: impl Into<u128>) -> &mut Self {
         let mut n = n.into();
         while n >= 0x80 {
@@ -67,12 +66,10 @@ impl Content {
         self
     }
 
-    /// A count of 32 bits.
     pub(in crate::limit) fn count(&mut self, count: u32) -> &mut Self {
         self.whole(count)
     }
 
-    /// An instant in seconds.
     pub(in crate::limit) fn instant(&mut self, seconds: f64) -> &mut Self {
         self.rate(seconds)
     }
@@ -178,7 +175,6 @@ impl<'a> Bytes<'a> {
         if rate >= 0.0 && rate.is_finite() { Ok(rate) } else { Err(KeptError::OutOfRange { part }) }
     }
 
-    /// A count of 32 bits.
     pub(in crate::limit) fn count(&mut self, part: &'static str) -> Result<u32, KeptError> {
         u32::try_from(self.unsigned(part)?).map_err(|_| KeptError::OutOfRange { part })
     }

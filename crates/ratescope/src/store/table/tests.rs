@@ -42,7 +42,6 @@ impl<S: Clone> Table<S> {
     }
 }
 
-/// An operation on a key.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     /// It is used, and put in if it is not there.
@@ -60,7 +59,6 @@ fn ops(keys: u64) -> impl Strategy<Value = Vec<(Op, u64)>> {
     prop_oneof![some(Op::Use), some(Op::Refuse)]
 }
 
-/// A simple hash.
 fn hash(key: u64) -> u64 {
     let x = (key + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ x >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);

@@ -64,7 +64,6 @@ proptest! {
 }
 
 proptest! {
-    /// With other numbers a restart is as a reload.
     #[test]
     fn a_restart_with_other_numbers_is_as_a_reload(
         (old, count, part) in (admitting(&KINDS), magnitude(0.0, 3.0), magnitude(-1.5, 0.5)),
