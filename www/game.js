@@ -23,7 +23,7 @@ function clicksOf(hash) {
 const say = (text) => { $("game-said").textContent = text; };
 
 /** Begins the game, or plays the clicks of a link to one. */
-export function begin(hash = "") {
+function begin(hash = "") {
   const clicks = clicksOf(hash);
   if (!isOn) before = location.search === "?game" ? "" : `#${page.recording()}`;
   [isOn, isReplay, isOver] = [true, clicks !== "", false];
@@ -77,8 +77,14 @@ function close() {
   $("game").focus({ preventScroll: true });
 }
 
-on($("game-again"), "click", () => begin());
-on($("game-close"), "click", close);
-on($("playing"), "keydown", ({ key }) => { if (key === "Escape") close(); });
-// A scenario has other settings, so the game is over by now.
-on(window, "hashchange", () => { if (isOn) begin(location.hash); });
+/** Wires the game once the page has started, and begins that of a link. */
+export async function wire() {
+  await undefined;
+  on($("game"), "click", () => begin());
+  on($("game-again"), "click", () => begin());
+  on($("game-close"), "click", close);
+  on($("playing"), "keydown", ({ key }) => { if (key === "Escape") close(); });
+  // A scenario has other settings, so the game is over by now.
+  on(window, "hashchange", () => { if (isOn) begin(location.hash); });
+  if (location.search === "?game") begin(location.hash);
+}

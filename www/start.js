@@ -1,14 +1,7 @@
-// Scope: what belongs to the limiter in force, and the game, which is loaded when somebody plays it.
+// Scope: what belongs to the limiter in force, and the game.
 import * as module from "./pkg/ratescope_page.js";
-import { $, on, page, start } from "./page.js";
-
-/** The game, once somebody plays it. */
-let game;
-
-async function play(hash) {
-  game ??= await import("./game.js");
-  game.begin(hash);
-}
+import * as game from "./game.js";
+import { $, page, start } from "./page.js";
 
 /** Shows the sentence about the limiter in force, and lets only what has an effect be changed. */
 function shown() {
@@ -25,12 +18,7 @@ function shown() {
   const moves = page.moves_limit();
   for (const it of [$("limit"), ...document.querySelectorAll('[data-step="limit"]')]) it.disabled = !moves;
   [$("limit-own").hidden, $("limit-drag").hidden] = [moves, !moves];
-  game?.shown();
+  game.shown();
 }
 
-function wire() {
-  on($("game"), "click", () => play());
-  return location.search === "?game" ? play(location.hash) : undefined;
-}
-
-start(module, { wire, shown, drawn: () => game?.drawn(), replays: () => game?.again() });
+start(module, { wire: game.wire, shown, drawn: game.drawn, replays: game.again });

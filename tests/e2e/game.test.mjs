@@ -9,12 +9,6 @@ const run = 'auto=off&limit=7&at=5&paused&do=1:events*3';
 const said = async (page) => (await page.textContent('#game-said')).replaceAll('\u202f', ' ');
 const isSeen = (page) => page.locator('#playing').isVisible();
 
-// Waits until the game has begun: its script is loaded when it is first asked for.
-async function begun(page) {
-  await page.waitForFunction(() => !document.querySelector('#playing').hidden);
-  await settle(page);
-}
-
 // The verdict, once the time is over.
 async function ends(page) {
   await page.clock.runFor(31_000);
@@ -36,7 +30,7 @@ pageTest('whoever keeps below the limit gets 40 through, by keys alone', async (
   await test('and the link replays it', async () => {
     await page.locator('#game').focus();
     await page.keyboard.press('Enter');
-    await begun(page);
+    await settle(page);
     assert.match(await said(page), /^Get 40 requests through in 30 s\./);
     assert.equal(await focused(page), 'graph');
     await wins(page, () => page.keyboard.press('Space'));
@@ -79,7 +73,6 @@ pageTest('a link plays the clicks that it has, by the rules of the game, and the
 pageTest('too fast is refused, too slow leaves room', async ({ page, open, test }) => {
   await show(page, open, run);
   await press(page, '#game');
-  await begun(page);
   for (let i = 0; i < 30; i++) await page.keyboard.press('Space');
   assert.match(await ends(page), /^12 of 40 got through, and 18 were refused\. Refused ones count, too/);
   await press(page, '#game-again');
@@ -92,7 +85,6 @@ pageTest('too fast is refused, too slow leaves room', async ({ page, open, test 
     await settle(page);
     assert.deepEqual([await isSeen(page), await page.evaluate(() => location.search)], [false, '']);
     await press(page, '#game');
-    await begun(page);
     await page.getByRole('link', { name: 'A burst of ten' }).click();
     await settle(page);
     assert.deepEqual([await isSeen(page), await page.locator('#story').isVisible()], [false, true]);
@@ -103,7 +95,7 @@ pageTest('too fast is refused, too slow leaves room', async ({ page, open, test 
 pageTest('by touch on a phone, with less motion', { viewport: { width: 360, height: 640 }, hasTouch: true, reducedMotion: 'reduce' }, async ({ page, open }) => {
   await show(page, open, run);
   await page.locator('#game').tap();
-  await begun(page);
+  await settle(page);
   const graph = await page.locator('#graph').boundingBox();
   await wins(page, () => page.touchscreen.tap(graph.x + graph.width / 2, graph.y + graph.height / 2));
   assert.match(await ends(page), /^You did it\. 43 got through/);

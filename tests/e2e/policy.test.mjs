@@ -49,7 +49,7 @@ const MOST = 375_000;
 const views = {
   scope: {
     begin: show,
-    files: ['/', '/pkg/ratescope_page.js', '/pkg/ratescope_page_bg.wasm', '/start.js'],
+    files: ['/', '/game.js', '/pkg/ratescope_page.js', '/pkg/ratescope_page_bg.wasm', '/start.js'],
     async use(page) {
       await click(page);
       await type(page, 'decay', '20s');
