@@ -167,7 +167,7 @@ async function memory(path, events) {
   const page = await open(path, 1);
   const bytes = async (events) => {
     await page.waitForFunction((n) => globalThis.events() >= n, events, { timeout: 600_000, polling: 500 });
-    return page.evaluate(async () => (await (await import(`/pkg/${document.getElementById('graph').dataset.view}.js`)).default()).memory.buffer.byteLength);
+    return page.evaluate(async () => (await (await import('/pkg/ratescope_page.js')).default()).memory.buffer.byteLength);
   };
   await page.evaluate(() => {
     const ids = document.getElementById('sent') ? ['sent'] : ['allowed', 'refused'];

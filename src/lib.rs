@@ -1,7 +1,7 @@
-//! The page: events of the browser in, pictures and texts out. Only in WebAssembly, and one module for all views, so
-//! that it is loaded once. `wasm-pack build` makes a module with all parts. `./scripts/build` makes three, for the pages,
-//! for the Worker that reads logs and for the one that reads configurations, each without the parts of the others
-//! (`without_pages`, `without_tuner` and `without_configuration`).
+//! The page: events of the browser in, pictures and texts out. Only in WebAssembly. `wasm-pack build` makes a module with
+//! all parts. `./scripts/build` makes three: for all views but Tune, so that it is loaded once; for Tune and its Worker,
+//! who load the same one; and for the Worker that reads configurations. Each is without some parts (`without_pages`,
+//! `without_tune` and `without_configuration`).
 //!
 //! * [`Page`] is a view on a canvas. The script of a page makes one, calls it for everything that happens, and writes
 //!   the texts that it returns. It has what all views share: frames, the pointer, keys, zoom, links.
@@ -25,14 +25,14 @@
 pub mod configuration;
 #[cfg(not(without_pages))]
 pub mod page;
-#[cfg(not(all(without_pages, without_tuner)))]
+#[cfg(not(without_pages))]
 mod texts;
-#[cfg(not(without_tuner))]
+#[cfg(not(without_tune))]
 pub mod tuner;
 
 #[cfg(not(without_pages))]
 pub use page::Page;
-#[cfg(not(without_tuner))]
+#[cfg(not(without_tune))]
 pub use tuner::Tuner;
 
 #[cfg(test)]

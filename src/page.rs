@@ -12,6 +12,7 @@ mod scope;
 mod settings;
 mod telling;
 mod time;
+#[cfg(not(without_tune))]
 mod tune;
 mod view;
 mod viewer;
@@ -139,7 +140,7 @@ impl Page {
         match &self.view {
             Scene::Lanes(lanes) => Some(lanes.height(self.viewer.size[0], room)),
             Scene::Live(live) => Some(live.height()),
-            Scene::Scope(_) | Scene::Tune(_) => None,
+            _ => None,
         }
     }
 

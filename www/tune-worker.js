@@ -1,4 +1,4 @@
-// Reads logs and counts for the Tune view, beside the page, with a module of its own. Orders wait until that
+// Reads logs and counts for the Tune view, beside the page, with the page's module. Orders wait until that
 // is loaded. What it finds it sends to the page, and nothing leaves this machine.
 let tuner, module;
 
@@ -10,8 +10,8 @@ addEventListener("message", ({ data }) => { if (early) early.push(data); else ta
 /** Tells the page if the promise fails. */
 const guard = (promise) => promise.catch((error) => postMessage({ failed: String(error?.stack ?? error) }));
 
-/** Its module has nothing else. `wasm-pack build` makes only one module, with everything. */
-const glue = () => import("./pkg/ratescope_tuner.js").catch(() => import("./pkg/ratescope_page.js"));
+/** `wasm-pack build` makes only one module, with everything. */
+const glue = () => import("./pkg/ratescope_tune.js").catch(() => import("./pkg/ratescope_page.js"));
 
 guard(glue().then(async (loaded) => {
   await loaded.default();

@@ -3,7 +3,9 @@
 import { decideClient, openClient, showClient, wireClient } from "./client.js";
 import { dropped, forget, handed, keep, keepMore, recall } from "./hand.js";
 import { $, changed, configure, on, page, save, start, takesConfigurations, tell, wireDrop } from "./page.js";
-import * as module from "./pkg/ratescope_page.js";
+
+/** The Worker has the same module. `wasm-pack build` makes only one for all views. */
+const glue = () => import("./pkg/ratescope_tune.js").catch(() => import("./pkg/ratescope_page.js"));
 
 /** The Worker that reads and counts; a new one replaces one that has failed. */
 let worker;
@@ -403,4 +405,4 @@ function wire() {
   on($("client-close"), "click", () => { const { key } = client; close(); find(key)?.focus(); });
 }
 
-start(module, { wire, shown, runs: false });
+start(await glue(), { wire, shown, runs: false });

@@ -8,7 +8,6 @@
 
 use super::Page;
 use crate::page::pointer::{DRAG, Pointer, Press};
-use crate::page::view::Scene;
 use ratescope_lab::view::{Click, Hit, edges, seconds_per_pixel};
 use wasm_bindgen::prelude::*;
 
@@ -118,9 +117,12 @@ impl Page {
                 self.view.jump();
             }
         } else {
-            let seen = self.viewer.viewport(self.view.run());
-            if let Scene::Tune(tune) = &mut self.view {
-                tune.click(&seen, press.from);
+            #[cfg(not(without_tune))]
+            {
+                let seen = self.viewer.viewport(self.view.run());
+                if let super::view::Scene::Tune(tune) = &mut self.view {
+                    tune.click(&seen, press.from);
+                }
             }
         }
         true

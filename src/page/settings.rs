@@ -73,6 +73,7 @@ impl Page {
     pub fn policy(&self, name: &str) -> String {
         self.view.policy(name)
     }
+            #[cfg(not(without_tune))]
 
     /// Moves a setting to its next value, up if `by` is 1 and down if it is -1.
     pub fn nudge(&mut self, name: &str, by: f64) {

@@ -2,7 +2,9 @@
 //! is a method of its own, and the page asks the [scene](Scene) which view it is.
 
 use super::run::{AnyRun, Shown};
-use super::{compare, live, scope, tune};
+#[cfg(not(without_tune))]
+use super::tune;
+use super::{compare, live, scope};
 use crate::texts::Texts;
 use core::ops::{Deref, DerefMut};
 use ratescope::text::ParseError;
@@ -17,6 +19,7 @@ pub(super) enum Scene {
     /// A lane for each limiter.
     Lanes(Box<compare::View>),
     /// The answer about a log.
+    #[cfg(not(without_tune))]
     Tune(Box<tune::View>),
     /// A running service.
     Live(Box<live::View>),
@@ -33,6 +36,7 @@ impl Scene {
             "lanes" => Scene::Lanes(Box::new(compare::View::named(Shown::new()?))),
             "framed-lanes" => Scene::Lanes(Box::new(compare::View::framed(Shown::new()?))),
             "client-lanes" => Scene::Lanes(Box::new(compare::View::named(Shown::past()?))),
+            #[cfg(not(without_tune))]
             "tune" => Scene::Tune(Box::default()),
             "live" => Scene::Live(Box::default()),
             _ => return Err(ParseError::whole(name, "not a view")),
@@ -49,6 +53,7 @@ impl Deref for Scene {
         match self {
             Scene::Scope(view) => &**view,
             Scene::Lanes(view) => &**view,
+            #[cfg(not(without_tune))]
             Scene::Tune(view) => &**view,
             Scene::Live(view) => &**view,
         }
@@ -61,6 +66,7 @@ impl DerefMut for Scene {
         match self {
             Scene::Scope(view) => &mut **view,
             Scene::Lanes(view) => &mut **view,
+            #[cfg(not(without_tune))]
             Scene::Tune(view) => &mut **view,
             Scene::Live(view) => &mut **view,
         }

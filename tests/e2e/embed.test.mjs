@@ -274,6 +274,6 @@ pageTest('it loads little, and never the files of the other views', small, async
     '/pkg/ratescope_page.js', '/pkg/ratescope_page_bg.wasm', '/story.js', '/style.css', '/theme.js', '/undo.js', '/watch.js'];
   assert.deepEqual(asked.filter((path) => path !== '/icon.svg').sort(), own);
   const weight = own.reduce((sum, path) => sum + gzipSync(readFileSync(`${root}www${path}`)).length, 0);
-  assert(weight <= 366_000, `${weight} bytes are loaded, gzipped`);
+  assert(weight <= 315_000, `${weight} bytes are loaded, gzipped`);
   assert.deepEqual(await context.cookies(), []);
 });

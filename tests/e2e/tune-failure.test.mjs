@@ -6,7 +6,7 @@ import { trap } from './trap.mjs';
 import { choose, counted, log, says, text, tune } from './tune.mjs';
 
 pageTest('a trap in the Worker', { allow: [/unreachable/] }, async ({ page, open }) => {
-  await trap(page, 'ratescope_tuner_bg.wasm', 'tuner_feed');
+  await trap(page, 'ratescope_tune_bg.wasm', 'tuner_feed');
   await tune(page, open, 'period=10m');
   await choose(page, ['access.log', log({ '192.0.2.1': 30 })]);
   await says(page, 'problem', /^Reading failed: .*unreachable.* Your choices are kept\. Try another log, or a smaller one\.$/);

@@ -12,11 +12,11 @@ pageTest('no request leaves the page, whatever is done', { allow: [/icon\.svg/] 
     if (pathname !== '/icon.svg') requests.push(`${request.method()} ${pathname}`);
   });
   await tune(page, open);
-  // The Worker is a script of the site, and loads a module of its own.
+  // The Worker is a script of the site.
   await page.waitForFunction(() => performance.getEntriesByType('resource').some(({ name }) => name.endsWith('tune-worker.js')));
   await page.locator('#sample').click();
   await counted(page);
-  for (const request of requests) assert.match(request, /^GET \/(tune\.(html|css|js)|tune-worker\.js|style\.css|page\.js|canvas\.js|client\.js|hand\.js|keys\.js|offline\.js|ratescope\.webmanifest|fingers\.js|story\.js|theme\.js|undo\.js|watch\.js|pictures\/tune-(light|dark)\.svg|pkg\/(files\.js|ratescope_(page|tuner|configuration)(\.js|_bg\.wasm)))$/);
+  for (const request of requests) assert.match(request, /^GET \/(tune\.(html|css|js)|tune-worker\.js|style\.css|page\.js|canvas\.js|client\.js|hand\.js|keys\.js|offline\.js|ratescope\.webmanifest|fingers\.js|story\.js|theme\.js|undo\.js|watch\.js|pictures\/tune-(light|dark)\.svg|pkg\/(files\.js|ratescope_(tune|configuration)(\.js|_bg\.wasm)))$/);
   requests.length = 0;
   await context.setOffline(true);
   const secret = '198.51.100.77';
