@@ -59,7 +59,7 @@ function shown() {
   rows.forEach((row, i) => {
     row.style.setProperty("--ink", `var(--lane-${colours[i]})`);
     row.querySelector(".name").textContent = page.get(`lane-${i + 1}`);
-    row.querySelector(".promise").title = row.box.title = page.about(`lane-${i + 1}`);
+    row.querySelector(".promise").title = row.box.title = page.policy(`lane-${i + 1}`);
     row.querySelector(".up").disabled = i === 0;
     row.querySelector(".down").disabled = i === lanes - 1;
     row.querySelector(".remove").disabled = lanes === 1;

@@ -78,17 +78,6 @@ impl View {
         compare::colours(self.comparison().lanes())
     }
 
-    /// The policy of a lane with all of its optional words.
-    pub(super) fn about(&self, name: &str) -> String {
-        let Some(lane) = self.lane(name) else { return String::new() };
-        // A block is a sixtieth of the window, which is rarely a round time.
-        let word = |word: &str| match word.parse::<Span>() {
-            Ok(span) if word.contains('.') => axis::seconds(span.as_secs_f64()),
-            _ => word.to_owned(),
-        };
-        lane.policy().to_string().split(' ').map(word).collect::<Vec<_>>().join(" ")
-    }
-
     /// The lane of the setting `name`; `None` for another setting, or a lane that does not exist.
     fn lane(&self, name: &str) -> Option<&Lane> {
         self.comparison().lanes().get(place(name)?)

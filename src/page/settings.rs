@@ -64,21 +64,16 @@ impl Page {
         self.view.get(name)
     }
 
-    /// More about the value of a setting, or an empty text.
-    pub fn about(&self, name: &str) -> String {
-        if let Scene::Lanes(lanes) = &self.view { lanes.about(name) } else { String::new() }
-    }
-
     /// The policy that decides: of the lane if `name` is a lane's setting, or else of the view.
     pub fn policy(&self, name: &str) -> String {
         self.view.policy(name)
     }
-            #[cfg(not(without_tune))]
 
     /// Moves a setting to its next value, up if `by` is 1 and down if it is -1.
     pub fn nudge(&mut self, name: &str, by: f64) {
         self.act();
         let next = match &self.view {
+            #[cfg(not(without_tune))]
             Scene::Tune(tune) if name == "limit" => tune.next_limit(by),
             view => nudge::next(name, &view.get(name), by),
         };

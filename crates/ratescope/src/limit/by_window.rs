@@ -31,8 +31,8 @@ pub(super) trait Precision: Copy + fmt::Debug + PartialEq {
     fn read(rate: Rate, given: &mut Given<'_>) -> Result<Self, Unreadable>;
     fn window(self, limit: Rate) -> Result<Window, BadNumber>;
     fn shape(self, period: Span) -> Shape;
-    /// Writes the words after the rate.
-    fn write(self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+    /// Writes the words after the rate, whose period is `period`.
+    fn write(self, period: Span, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
 impl<P> ByWindow<P> {
@@ -140,10 +140,10 @@ where
     }
 }
 
-/// As in `sliding-log 10/1s` or `sliding-window 240/1h precision 1m`.
+/// As in `sliding-log 10/1s`, `sliding-window 240/1h` or `sliding-window 240/1h precision 10s`.
 impl<P: Precision> fmt::Display for ByWindow<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", P::FORM.name, self.limit)?;
-        self.precision.write(f)
+        self.precision.write(self.limit.per(), f)
     }
 }

@@ -113,7 +113,7 @@ impl Precision for Exact {
         Shape::new(Self::KIND, [period])
     }
 
-    fn write(self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write(self, _: Span, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }
 }

@@ -84,7 +84,7 @@ impl Precision for Span {
     const FORM: Form = Form {
         name: "sliding-window",
         words: "RATE [precision SPAN]",
-        example: "sliding-window 240/1h precision 1m",
+        example: "sliding-window 240/1h precision 10s",
         about: "at most the count in the last blocks of the clock; a block is a sixtieth of the period by default",
     };
     const KIND: &'static Kind = &Kind {
@@ -94,8 +94,7 @@ impl Precision for Span {
     };
 
     fn read(rate: Rate, given: &mut Given<'_>) -> Result<Self, Unreadable> {
-        let sixtieth = || rate.per().times(1.0 / 60.0).whole_micros();
-        Ok(given.span("precision")?.unwrap_or_else(sixtieth))
+        Ok(given.span("precision")?.unwrap_or_else(|| sixtieth(rate.per())))
     }
 
     fn window(self, limit: Rate) -> Result<Window, BadNumber> {
@@ -117,7 +116,13 @@ impl Precision for Span {
         Shape::new(Self::KIND, [period, self.whole_micros()])
     }
 
-    fn write(self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, " precision {self}")
+    /// The default is left out: it is rarely a round time.
+    fn write(self, period: Span, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self == sixtieth(period) { Ok(()) } else { write!(f, " precision {self}") }
     }
+}
+
+/// The length of a block by default.
+fn sixtieth(period: Span) -> Span {
+    period.times(1.0 / 60.0).whole_micros()
 }

@@ -25,7 +25,7 @@ pub fn names(comparison: &Comparison, view: &Viewport, counts: bool) -> Vec<Mark
     let mut marks = Vec::with_capacity(2 * lanes.len());
     for (i, (lane, reading)) in lanes.iter().zip(readings).enumerate() {
         let y = i as f64 * pitch + 12.0;
-        let name = format!("{}  {}", i + 1, without_fractions(&lane.limiters(keys_differ)));
+        let name = format!("{}  {}", i + 1, lane.limiters(keys_differ));
         marks.push(bold(left, y, &name, Ink::Text, size, Anchor::Start));
         let [passed, refused] = [lane.allowed(), lane.refused()].map(axis::readout_count);
         let counted = match over(lane) {
@@ -41,17 +41,6 @@ pub fn names(comparison: &Comparison, view: &Viewport, counts: bool) -> Vec<Mark
         marks.push(plain(right, y + below, &said, ink, size, Anchor::End));
     }
     marks
-}
-
-/// The limiters without precisions that nobody wrote: a block is a sixtieth of the window, which is rarely a round time.
-fn without_fractions(limiters: &str) -> String {
-    let mut words: Vec<&str> = limiters.split(' ').collect();
-    while let Some(place) =
-        words.windows(2).position(|pair| pair[0] == "precision" && pair[1].contains('.'))
-    {
-        words.drain(place..place + 2);
-    }
-    words.join(" ")
 }
 
 /// The fields by which the limits of a lane count.

@@ -82,8 +82,8 @@ fn there_is_one_form() {
         100/1d attempts from 06:00 | fixed-window 100/1d from 06:00 attempts
         100/1d FROM 06:00 | fixed-window 100/1d from 06:00
         10/1m from FIRST | fixed-window 10/1m from first
-        sliding-window 240/1h | sliding-window 240/1h precision 1m
-        sliding-window 10/10s | sliding-window 10/10s precision 166.667ms
+        sliding-window 240/1h | sliding-window 240/1h
+        sliding-window 10/10s | sliding-window 10/10s
         sliding-counter 500/1m | sliding-counter 500/1m
         sliding-log 10/1s | sliding-log 10/1s
         adaptive x3 decay 1m floor 5 | adaptive x3 decay 1m increase 1h floor 5 leaky
@@ -99,14 +99,14 @@ fn there_is_one_form() {
         envoy 5/1s | envoy 5/1s burst 5
         envoy 5/50ms burst 10 | envoy 5/50ms burst 10
         10/1s | fixed-window 10/1s
-        240/1h precision 1m | sliding-window 240/1h precision 1m
+        240/1h precision 1m | sliding-window 240/1h
         64K/1h | fixed-window 64000/1h
 
         # Names, rates and spans as people write them, in any case.
         GCRA 10/1s | gcra 10/1s burst 10
         Token Bucket 5r/s Burst 300k | token-bucket 5/1s burst 300000
         leaky_bucket 10 / 1m QUEUE 20 | leaky-bucket 10/1m queue 20
-        sliding window 240 per hour precision 1 minute | sliding-window 240/1h precision 1m
+        sliding window 240 per hour precision 1 minute | sliding-window 240/1h
         exim 100/minute STRICT | exim 100/1m strict
         exim 100 per 10 minutes strict | exim 100/10m strict
         earrrl 1/s half-life 20 s | earrrl 1/1s half-life 20s
@@ -117,7 +117,7 @@ fn there_is_one_form() {
         100 /minute | fixed-window 100/1m
         exim 100/1 minute strict | exim 100/1m strict
         100 / 1 minute | fixed-window 100/1m
-        60/min precision 1 s | sliding-window 60/1m precision 1s
+        60/min precision 1 s | sliding-window 60/1m
         nginx 10r/s burst 20 NoDelay | nginx 10/1s burst 20 nodelay
         HAProxy 20/10s Allowed | haproxy 20/10s allowed
         adaptive X3 decay 1 minute increase 1 hour floor 5 | adaptive x3 decay 1m increase 1h floor 5 leaky

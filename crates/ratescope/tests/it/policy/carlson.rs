@@ -54,7 +54,7 @@ fn attempts_use_up_the_other_limits() {
 fn a_list_of_numbers_is_a_policy() {
     let read = |text: &str| text.parse::<Policy>().map(|policy| policy.to_string());
     let three = "fixed-window 10/1s per all & fixed-window 120/1m per all & \
-                 sliding-window 240/1h precision 1m per all";
+                 sliding-window 240/1h per all";
     assert_eq!(read("[[1,10],[60,120],[3600,240,60]]").as_deref(), Ok(three));
     let by = three.replace("per all", "per ip+user");
     assert_eq!(read(" [ [1, 10], [60, 120], [3600, 240, 60] ] per ip+user ").as_deref(), Ok(&*by));

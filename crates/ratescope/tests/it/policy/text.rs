@@ -51,7 +51,7 @@ fn words_left_out() {
         gcra 5/1s per ip+path | gcra 5/1s burst 5 per ip+path
         gcra 5/1s burst 9 per all | gcra 5/1s burst 9 per all
         10/1s & 120/1m & 240/1h precision 1m | \
-            fixed-window 10/1s per all & fixed-window 120/1m per all & sliding-window 240/1h precision 1m per all
+            fixed-window 10/1s per all & fixed-window 120/1m per all & sliding-window 240/1h per all
         6/10s per user & 10/10s per ip | fixed-window 6/10s per user & fixed-window 10/10s per ip
         64K/1h&gcra 10/1s | fixed-window 64000/1h per all & gcra 10/1s burst 10 per all
         # A sign beside the `+` of a key.

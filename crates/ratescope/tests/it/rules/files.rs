@@ -71,7 +71,7 @@ fn a_limit_is_a_list_of_numbers() {
         })
     };
     let three = "fixed-window 10/1s per ip & fixed-window 120/1m per ip & \
-                 sliding-window 240/1h precision 1m per ip";
+                 sliding-window 240/1h per ip";
     for list in ["[[1, 10], [60,120], [3600, 240, 60]]", "'[[1,10],[60,120],[3600,240,60]]'"] {
         assert_eq!(of(list).unwrap(), (three.to_owned(), vec![]), "{list}");
     }
