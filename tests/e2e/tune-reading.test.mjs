@@ -47,12 +47,10 @@ pageTest('only some requests are looked at', async ({ page, open, test }) => {
   });
 
   await test('a filter that leaves nothing is named, and the page stays of use', async () => {
-    await fill(page, 'status', '');
+    // The path first: without a status alone, the log would be read again.
     await fill(page, 'path', '/nowhere');
-    assert.match(
-      await says(page, 'problem', /nowhere/),
-      /^access.log: the filter leaves none of 35 events: path \/nowhere and method post\nThe previous log is still shown\.$/,
-    );
+    await fill(page, 'status', '');
+    await says(page, 'problem', /^access.log: the filter leaves none of 35 events: path \/nowhere and method post\nThe previous log is still shown\.$/);
     assert.match(await text(page, 'warnings'), /with status 403 or 404 only/);
     await fill(page, 'method', '');
     await fill(page, 'path', '');
