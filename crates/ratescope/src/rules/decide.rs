@@ -5,12 +5,13 @@ use super::decision::{Decision, Outcomes, PlacedOutcome, RawQuota, RulesRef, Sta
 use super::memory_store::{Generation, Role};
 use super::plan::{Ask, Asked, Mode};
 use super::store::Decisions;
-use super::{Details, Fault, Intent, Load, Numbers, Part};
+use super::{Details, Fault, Intent, Load, Numbers, Part, Rules};
 use crate::event::Event;
 use crate::limit::{Limiter, sum_of_costs};
 use crate::outcome::{Outcome, Retry};
 use crate::policy;
 use crate::store::{Few, Key, Locked, Numbered};
+use crate::text::BadNumber;
 use crate::time::Time;
 use arc_swap::Guard;
 use core::ops::Range;
@@ -50,57 +51,63 @@ pub(super) fn decide(
     role: Role,
     load: Option<Load>,
 ) -> Decisions {
-    let mut questions = Questions::new(&generation, parts, role, load);
-    let passes: Few<bool> =
-        (0..parts.len()).map(|p| questions.look(p) || parts[p].intent.is_settle()).collect();
-    let all_pass = passes.iter().all(|passes| *passes);
-    let may_wait = |p: usize| !parts[p].intent.is_settle();
-    let waits =
-        (0..parts.len()).filter(|p| may_wait(*p)).any(|p| questions.asked(p).waits(details));
-    let counts = all_pass && !waits;
-    for (p, part) in parts.iter().enumerate().filter(|(_, part)| part.intent.is_count()) {
-        // An event that passes beside a refused one is neither counted nor refused.
-        if counts || !all_pass && !passes[p] {
-            questions.record(p, part.event.time, counts);
+    let is_firm = |ask: &Ask| generation.is_firm(ask, role, details);
+    let plain = match parts {
+        [Part { event, numbers: None, intent: Intent::Count }] => Some(*event),
+        _ => None,
+    };
+    let mut only = plain.and_then(|event| generation.lone(event)).filter(is_firm);
+    let mut asks = Few::new();
+    let mut each = Few::new();
+    if only.is_none() {
+        for part in parts {
+            each.push(Question::new(&generation.rules, part, load, &mut asks));
+        }
+        if let [ask] = *asks {
+            only = Some(ask).filter(is_firm);
         }
     }
-    // Settles last, as on Redis, since another part may have counted the cost: first refunds, and then charges.
-    for is_charge in [false, true] {
-        for (p, part) in parts.iter().enumerate().filter(|_| counts) {
-            if let Intent::Settle { now, .. } = part.intent
-                && is_charge == (part.event.cost >= 0.0)
-            {
-                questions.settle(p, part.event.time, now);
-            }
+    if let (Some(event), Some(ask)) = (plain, only) {
+        return Decisions::one(by_one(generation, &ask, event, details));
+    }
+    let only = {
+        let mut keys = Few::new();
+        let places = places(&generation, parts, &each, &mut asks, &mut keys);
+        let mut outcomes: Few<_> = asks.iter().map(|_| Outcome::new(true, 0.0, 0.0)).collect();
+        let mut questions = Questions {
+            generation: &generation,
+            parts,
+            role,
+            each: &each,
+            asks: &mut asks,
+            outcomes: &mut outcomes,
+            places: &places,
+            locked: Locked::new(&mut keys),
+        };
+        questions.decide(details);
+        if parts.len() != 1 {
+            let rules = || RulesRef::Counted(Arc::clone(&generation.rules));
+            let decision = |p| questions.conclude(p, details).decision(rules());
+            return (0..parts.len()).map(decision).collect();
         }
-    }
-    let mut each: Few<Concluded> =
-        (0..parts.len()).map(|p| questions.conclude(p, details)).collect();
-    drop(questions);
-    if each.len() == 1
-        && let Some(only) = each.pop()
-    {
-        return Decisions::one(only.decision(RulesRef::Guarded(generation)));
-    }
-    let rules = || RulesRef::Counted(Arc::clone(&generation.rules));
-    each.into_iter().map(|one| one.decision(rules())).collect()
+        questions.conclude(0, details)
+    };
+    Decisions::one(only.decision(RulesRef::Guarded(generation)))
 }
 
-/// The questions about several events, with their keys locked.
-struct Questions<'a> {
+/// The questions about several events, with their keys locked. All lists are borrowed: moving them took longer than
+/// deciding.
+struct Questions<'q, 'a> {
     generation: &'a Generation,
-    parts: &'a [Part<'a>],
+    parts: &'q [Part<'q>],
     role: Role,
-    each: Few<Question>,
-    asks: Few<Ask>,
-    /// The index of the event of each question.
-    events: Few<usize>,
-    outcomes: Few<Outcome>,
-    /// The index of the key of each question among the locked ones.
-    keys: Few<usize>,
-    /// The first question at each key that counts there.
-    first: Few<Option<usize>>,
-    locked: Locked<'a>,
+    each: &'q [Question],
+    asks: &'q mut [Ask],
+    outcomes: &'q mut [Outcome],
+    /// The place of each limit that is asked.
+    places: &'q [Place<'a>],
+    /// The key of each limit that is asked.
+    locked: Locked<'q, 'a>,
 }
 
 /// One of the events.
@@ -109,7 +116,16 @@ struct Question {
     asks: Range<usize>,
     /// Its numbers, for the rules in force.
     numbers: Option<Numbers>,
-    fault: Option<Fault>,
+    /// What is wrong with the cost that it settles.
+    fault: Option<BadNumber>,
+}
+
+/// Who decides about a limit that is asked.
+struct Place<'a> {
+    /// The first question that counts at the same key, by whose numbers it is decided; mostly this one.
+    first: usize,
+    /// The limiter with the numbers of the event.
+    limiter: &'a Numbered,
 }
 
 /// The parts of a decision.
@@ -130,68 +146,93 @@ impl Concluded {
     }
 }
 
-impl<'a> Questions<'a> {
-    fn new(
-        generation: &'a Generation,
-        parts: &'a [Part<'a>],
-        role: Role,
-        load: Option<Load>,
-    ) -> Self {
-        let rules = &generation.rules;
-        let mut asks: Few<Ask> = Few::new();
-        let mut each = Few::new();
-        let mut events: Few<usize> = Few::new();
-        for (p, part) in parts.iter().enumerate() {
-            let begin = asks.len();
-            let mut fault = None;
-            match part.intent {
-                Intent::Settle { now, passed } => {
-                    match rules.ask_to_settle(part.event, now, load, passed) {
-                        Ok(own) => asks.extend(own),
-                        Err(error) => fault = Some(Fault::from(error)),
-                    }
-                }
-                _ => rules.ask_into(&mut asks, part.event, load),
-            }
-            let numbers = part.numbers.map(|numbers| numbers.in_force(rules));
-            events.resize(asks.len(), p);
-            each.push(Question { asks: begin..asks.len(), numbers, fault });
-        }
-        let mut keys = Few::new();
-        let mut to_lock: Few<Key<'_>> = Few::new();
-        let mut first: Few<Option<usize>> = Few::new();
-        for (p, part) in parts.iter().enumerate() {
-            let counts = part.intent.is_count();
-            for a in each[p].asks.clone() {
-                let key = Key::new(&generation.limits[asks[a].at], part.event);
-                // The keys of one event are of different limits.
-                let known = if counts && p > 0 {
-                    to_lock.iter().zip(&first).position(|(one, by)| by.is_some() && one.is(&key))
-                } else {
-                    None
-                };
-                keys.push(known.unwrap_or(to_lock.len()));
-                match known.and_then(|key| first[key]) {
-                    Some(first) => {
-                        asks[first].cost = sum_of_costs(asks[first].cost, asks[a].cost);
-                    }
-                    None => {
-                        to_lock.push(key);
-                        first.push(counts.then_some(a));
-                    }
+impl Question {
+    /// Asks which limits an event has to pass, and adds them to all that are asked.
+    fn new(rules: &Arc<Rules>, part: &Part<'_>, load: Option<Load>, asks: &mut Few<Ask>) -> Self {
+        let begin = asks.len();
+        let mut fault = None;
+        match part.intent {
+            Intent::Settle { now, passed } => {
+                match rules.ask_to_settle(part.event, now, load, passed) {
+                    Ok(own) => asks.extend(own),
+                    Err(error) => fault = Some(error),
                 }
             }
+            _ => rules.ask_into(asks, part.event, load),
         }
-        if to_lock.len() < asks.len() {
-            for a in 0..asks.len() {
-                if let Some(first) = first[keys[a]] {
-                    asks[a].cost = asks[first].cost;
+        let numbers = part.numbers.map(|numbers| numbers.in_force(rules));
+        Question { asks: begin..asks.len(), numbers, fault }
+    }
+}
+
+/// Who decides about each limit that is asked, and their keys. The costs of events that count at one key are added up.
+fn places<'a>(
+    generation: &'a Generation,
+    parts: &[Part<'_>],
+    each: &'a [Question],
+    asks: &mut [Ask],
+    keys: &mut Few<Key<'a>>,
+) -> Few<Place<'a>> {
+    let mut places: Few<Place<'_>> = Few::new();
+    let mut is_any_shared = false;
+    for (p, (part, question)) in parts.iter().zip(each).enumerate() {
+        for a in question.asks.clone() {
+            let Ask { at, cost, .. } = asks[a];
+            let limit = &generation.limits[at];
+            let own = question.numbers.as_ref().and_then(|numbers| numbers.limiter(at));
+            let key = Key::new(limit, part.event);
+            let mut first = a;
+            // The keys of one event are of different limits.
+            if p > 0 && part.intent.is_count() {
+                let before = parts[..p].iter().zip(each);
+                let counted = before.filter(|(before, _)| before.intent.is_count());
+                let mut counted = counted.flat_map(|(_, before)| before.asks.clone());
+                if let Some(known) = counted.find(|b| keys[*b].is(&key)) {
+                    first = known;
+                    asks[first].cost = sum_of_costs(asks[first].cost, cost);
+                    is_any_shared = true;
+                }
+            }
+            places.push(Place { first, limiter: own.unwrap_or(limit.limiter()) });
+            keys.push(key);
+        }
+    }
+    if is_any_shared {
+        for (a, place) in places.iter().enumerate() {
+            asks[a].cost = asks[place.first].cost;
+        }
+    }
+    places
+}
+
+impl Questions<'_, '_> {
+    /// Asks all limits, and counts the events that pass together.
+    fn decide(&mut self, details: Details) {
+        let parts = self.parts;
+        for p in 0..parts.len() {
+            self.look(p);
+        }
+        let passes = |this: &Self, p: usize| parts[p].intent.is_settle() || this.asked(p).passes();
+        let all_pass = (0..parts.len()).all(|p| passes(self, p));
+        let may_wait = |p: &usize| !parts[*p].intent.is_settle();
+        let waits = (0..parts.len()).filter(may_wait).any(|p| self.asked(p).waits(details));
+        let counts = all_pass && !waits;
+        for (p, part) in parts.iter().enumerate().filter(|(_, part)| part.intent.is_count()) {
+            // An event that passes beside a refused one is neither counted nor refused.
+            if counts || !all_pass && !passes(self, p) {
+                self.record(p, part.event.time, counts);
+            }
+        }
+        // Settles last, as on Redis, since another part may have counted the cost: first refunds, and then charges.
+        for is_charge in [false, true] {
+            for (p, part) in parts.iter().enumerate().filter(|_| counts) {
+                if let Intent::Settle { now, .. } = part.intent
+                    && is_charge == (part.event.cost >= 0.0)
+                {
+                    self.settle(p, part.event.time, now);
                 }
             }
         }
-        let locked = Locked::new(to_lock);
-        let outcomes = Few::with_capacity(asks.len());
-        Questions { generation, parts, role, each, asks, events, outcomes, keys, first, locked }
     }
 
     fn asked(&self, p: usize) -> Asked<'_> {
@@ -199,46 +240,39 @@ impl<'a> Questions<'a> {
         Asked { asks: &self.asks[own.clone()], outcomes: &self.outcomes[own] }
     }
 
-    /// The limiter that decides a question: the one with the numbers of the first event that counts at the key.
-    fn limiter(&self, a: usize) -> &Numbered {
-        let decides = self.events[self.first[self.keys[a]].unwrap_or(a)];
-        limiter(self.generation, &self.each[decides], &self.asks[a])
+    /// The outcome of the limit of a question, which is not counted.
+    fn peek(&self, a: usize, now: Time, cost: f64) -> Outcome {
+        let limiter = self.places[self.places[a].first].limiter;
+        if self.is_known(&self.asks[a]) {
+            limiter.peek(self.locked.state(a), now, cost)
+        } else {
+            self.generation.assumed(&self.asks[a], limiter.decides(), now)
+        }
     }
 
     fn is_known(&self, ask: &Ask) -> bool {
         self.generation.source(ask, self.role) != StateSource::Unknown
     }
 
-    /// Asks the limits of an event; those of the events before were asked. Returns whether it passes.
-    fn look(&mut self, p: usize) -> bool {
+    /// Asks the limits of an event.
+    fn look(&mut self, p: usize) {
         let now = self.parts[p].now();
         let is_settle = self.parts[p].intent.is_settle();
         for a in self.each[p].asks.clone() {
-            let ask = &self.asks[a];
-            let cost = if is_settle { 0.0 } else { ask.cost };
-            let limiter = self.limiter(a);
-            let outcome = if self.is_known(ask) {
-                limiter.peek(self.locked.state(self.keys[a]), now, cost)
-            } else {
-                self.generation.assumed(ask, limiter.decides(), now)
-            };
-            self.outcomes.push(outcome);
+            let cost = if is_settle { 0.0 } else { self.asks[a].cost };
+            self.outcomes[a] = self.peek(a, now, cost);
         }
-        self.asked(p).passes()
     }
 
     fn record(&mut self, p: usize, now: Time, counts: bool) {
-        let begin = self.each[p].asks.start;
-        for a in self.each[p].asks.clone() {
-            let ask = self.asks[a];
-            let key = self.keys[a];
-            if self.is_known(&ask) && self.first[key] == Some(a) {
+        let own = self.each[p].asks.clone();
+        for (i, a) in own.enumerate() {
+            let Place { first, limiter } = self.places[a];
+            if first == a && self.is_known(&self.asks[a]) {
                 let passed = self.outcomes[a].is_allowed();
-                let allowed = self.asked(p).counts(a - begin, counts);
-                let times = self.role.times();
-                let limiter = limiter(self.generation, &self.each[p], &ask);
-                let mut held = self.locked.held(key);
-                held.record(limiter, now, ask.cost, times, (passed, allowed));
+                let allowed = self.asked(p).counts(i, counts);
+                let (cost, times) = (self.asks[a].cost, self.role.times());
+                self.locked.held(a).record(limiter, now, cost, times, (passed, allowed));
             }
         }
     }
@@ -251,17 +285,17 @@ impl<'a> Questions<'a> {
             return;
         }
         for a in own {
-            let ask = self.asks[a];
-            if !self.is_known(&ask) {
+            let limiter = self.places[a].limiter;
+            if !self.is_known(&self.asks[a]) {
                 continue;
             }
-            let cost = ask.cost * self.role.times();
-            let limiter = limiter(self.generation, &self.each[p], &ask);
-            let mut held = self.locked.held(self.keys[a]);
+            let cost = self.asks[a].cost * self.role.times();
+            let mut held = self.locked.held(a);
             if cost < 0.0 {
                 held.undo(limiter, at, now, -cost);
-            } else if let Err(error) = held.charge(limiter, now, cost) {
-                self.each[p].fault = Some(Fault::from(error));
+            } else {
+                // With a cost that can't be counted, no limit is asked.
+                let _ = held.charge(limiter, now, cost);
             }
         }
     }
@@ -274,36 +308,30 @@ impl<'a> Questions<'a> {
         if part.intent.is_settle() {
             for a in own.clone() {
                 self.asks[a].cost = 0.0;
-                let ask = &self.asks[a];
-                if self.is_known(ask) {
-                    let state = self.locked.state(self.keys[a]);
-                    self.outcomes[a] = self.limiter(a).peek(state, now, 0.0);
+                if self.is_known(&self.asks[a]) {
+                    self.outcomes[a] = self.peek(a, now, 0.0);
                 }
             }
         }
         let this = &*self;
-        let state = |i: usize| this.locked.state(this.keys[own.start + i]);
         let asked = this.asked(p);
         // What remains, and when to retry, is said by the event's own numbers, whatever other event decided with it.
-        let limiter = |ask: &Ask| limiter(this.generation, &this.each[p], ask);
+        let place = |i: usize| &this.places[own.start + i];
+        let state = |i: usize| this.locked.state(own.start + i);
         let quota =
-            |i: usize| details.quotas.then(|| RawQuota::of(limiter(&asked.asks[i]), state(i), now));
+            |i: usize| details.quotas.then(|| RawQuota::of(place(i).limiter, state(i), now));
         let outcomes = asked.placed(|ask| this.generation.source(ask, this.role), quota);
         let retry = (details.retry && has_refused(&outcomes)).then(|| {
             policy::retry_after(now, |at| {
                 let firm = asked.asks.iter().enumerate().filter(|(_, ask)| ask.is_firm());
-                let (state, limiter) = (&state, &limiter);
-                firm.map(move |(i, ask)| limiter(ask).retry_after(state(i), at, ask.cost))
+                let (state, place) = (&state, &place);
+                firm.map(move |(i, ask)| place(i).limiter.retry_after(state(i), at, ask.cost))
             })
         });
         let Question { numbers, fault, .. } = &this.each[p];
-        Concluded { outcomes, retry, time: now, numbers: numbers.clone(), fault: fault.clone() }
+        let fault = fault.map(Fault::from);
+        Concluded { outcomes, retry, time: now, numbers: numbers.clone(), fault }
     }
-}
-
-fn limiter<'a>(generation: &'a Generation, question: &'a Question, ask: &Ask) -> &'a Numbered {
-    let own = question.numbers.as_ref().and_then(|numbers| numbers.limiter(ask.at));
-    own.unwrap_or(generation.limits[ask.at].limiter())
 }
 
 /// True if a limit with states has refused the event. A rule without states refuses at level 0, so another refusal is
@@ -317,8 +345,9 @@ fn has_refused(placed: &[PlacedOutcome]) -> bool {
 pub(super) fn retry_after(generation: &Generation, event: &Event<'_>, load: Option<Load>) -> Retry {
     let mut asks = generation.rules.ask(event, load);
     asks.retain(|ask| ask.mode == Mode::Firm);
-    let keys = asks.iter().map(|ask| Key::new(&generation.limits[ask.at], event)).collect();
-    let locked = Locked::new(keys);
+    let mut keys: Few<_> =
+        asks.iter().map(|ask| Key::new(&generation.limits[ask.at], event)).collect();
+    let locked = Locked::new(&mut keys);
     policy::retry_after(event.time, |at| {
         asks.iter().enumerate().map({
             let locked = &locked;

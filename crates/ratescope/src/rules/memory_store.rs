@@ -1,6 +1,6 @@
 //! The store in memory: events in, decisions out.
 
-use super::decide::{by_one, decide, retry_after};
+use super::decide::{decide, retry_after};
 use super::decision::{Decision, StateSource};
 use super::plan::Ask;
 use super::{
@@ -12,7 +12,7 @@ use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
 use crate::policy::{Per, fullness};
-use crate::store::{Few, KeyedLimit, State};
+use crate::store::{KeyedLimit, State};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use crate::waiting::Lines;
@@ -277,41 +277,8 @@ impl MemoryStore {
         }
     }
 
-    #[inline]
     fn decide_as(&self, role: Role, parts: &[Part<'_>], details: Details) -> Decisions {
-        let generation = self.generation();
-        if let [part @ Part { event, numbers: None, .. }] = parts
-            && part.intent.is_count()
-            && let Some(ask) = self.only_firm(&generation, event, details)
-            && generation.source(&ask, role) == StateSource::Store
-        {
-            return Decisions::one(by_one(generation, &ask, event, details));
-        }
-        decide(generation, parts, details, role, self.load())
-    }
-
-    /// The only limit that is asked about an event, if it can refuse and does not make the event wait.
-    #[inline]
-    fn only_firm(
-        &self,
-        generation: &Generation,
-        event: &Event<'_>,
-        details: Details,
-    ) -> Option<Ask> {
-        // A rule for all events applies once to a request, not to each of its descriptors.
-        let is_whole = event.fields.descriptor().is_none_or(|own| own.is_first);
-        let ask = match generation.lone.filter(|_| is_whole) {
-            Some((ask, cost)) => Ask { cost: cost.unwrap_or(event.cost), ..ask },
-            None => {
-                let mut asks = Few::new();
-                generation.rules.ask_into(&mut asks, event, self.load());
-                let [ask] = *asks.as_slice() else { return None };
-                ask
-            }
-        };
-        let may_wait =
-            details.longest.is_some() && generation.limits[ask.at].limiter().usual().delays();
-        (ask.is_firm() && !may_wait).then_some(ask)
+        decide(self.generation(), parts, details, role, self.load())
     }
 }
 
@@ -386,6 +353,23 @@ impl Generation {
         }
         let lone = rules.lone();
         Generation { rules, limits, lone }
+    }
+
+    /// The only limit that is asked about an event, if the rules have no other.
+    #[inline]
+    pub(super) fn lone(&self, event: &Event<'_>) -> Option<Ask> {
+        // A rule for all events applies once to a request, not to each of its descriptors.
+        let is_whole = event.fields.descriptor().is_none_or(|own| own.is_first);
+        let (ask, cost) = self.lone.filter(|_| is_whole)?;
+        Some(Ask { cost: cost.unwrap_or(event.cost), ..ask })
+    }
+
+    /// True if a limit decides and counts in one step when no other is asked: it can refuse, its state is here, and it does
+    /// not delay an event that can't wait.
+    #[inline]
+    pub(super) fn is_firm(&self, ask: &Ask, role: Role, details: Details) -> bool {
+        let may_wait = details.longest.is_some() && self.limits[ask.at].limiter().usual().delays();
+        ask.is_firm() && self.source(ask, role) == StateSource::Store && !may_wait
     }
 
     /// Where the states are that decide.

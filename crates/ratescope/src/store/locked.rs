@@ -8,8 +8,8 @@ use super::table::Slot;
 use crate::event::Event;
 
 /// Keys of any limits, all of them locked.
-pub(crate) struct Locked<'a> {
-    keys: Few<Key<'a>>,
+pub(crate) struct Locked<'k, 'a> {
+    keys: &'k [Key<'a>],
     shards: Few<MutexGuard<'a, Memory>>,
 }
 
@@ -39,16 +39,14 @@ impl<'a> Key<'a> {
     }
 }
 
-impl<'a> Locked<'a> {
+impl<'k, 'a> Locked<'k, 'a> {
     /// Locks these keys, and then finds their states. Taking a lock waits for all earlier reads, so with a search
     /// between two locks the processor would wait for the memory of one key after the other.
-    pub(crate) fn new(mut keys: Few<Key<'a>>) -> Self {
-        // The limits of rules are mostly in the order in which they were made, so nearly all are inserted at the end.
-        let mut order: Few<usize> = Few::with_capacity(keys.len());
-        for i in 0..keys.len() {
-            let own = keys[i].order();
-            let place = order.partition_point(|other| keys[*other].order() <= own);
-            order.insert(place, i);
+    pub(crate) fn new(keys: &'k mut [Key<'a>]) -> Self {
+        let mut order: Few<usize> = (0..keys.len()).collect();
+        // The limits of rules are mostly in the order in which they were made.
+        if !keys.is_sorted_by_key(Key::order) {
+            order.sort_unstable_by_key(|i| keys[*i].order());
         }
         let mut shards = Few::new();
         let mut latest = None;
@@ -61,7 +59,7 @@ impl<'a> Locked<'a> {
             key.shard = shards.len() - 1;
         }
         if shards.len() == keys.len() {
-            for key in &mut keys {
+            for key in &mut *keys {
                 key.slot = shards[key.shard].find(key.hash);
             }
         }
