@@ -4,11 +4,10 @@ use crate::nodes;
 use crate::server;
 use crate::shell;
 use nodes::Cluster;
-use server::{PATIENCE, Port, Server};
+use server::{Port, Server, wait_until};
 use shell::{Running, file, text};
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
-use std::time::Instant;
 
 fn command(arguments: &[&str]) -> Command {
     shell::command(&[&["simulate"], arguments].concat())
@@ -96,11 +95,8 @@ fn a_cluster_decides_as_the_program_does_and_nothing_is_left() {
     let masters = (0..cluster.nodes.len()).filter(|node| own.iter().any(|key| at(key) == *node));
     assert_eq!(masters.count(), 3);
     let left = || cluster.nodes.iter().map(Server::keys).sum::<usize>();
-    let begun = Instant::now();
     // Replicas hear of it later.
-    while left() != 2 * own.len() {
-        assert!(begun.elapsed() < PATIENCE, "{} keys are left", left());
-    }
+    wait_until("keys are left", || left() == 2 * own.len());
 
     // One node is enough to find the others. A run whose keys are on several of them is ended early.
     let url = cluster.nodes[0].url().replace("redis://", "redis-cluster://");
@@ -108,9 +104,7 @@ fn a_cluster_decides_as_the_program_does_and_nothing_is_left() {
     (0..50).for_each(|user| events += &format!("0,user{user}\n"));
     let wrong = simulate(&["gcra 2/1m per user", "--store", &url], &(events + "x,ann\n"));
     assert!(!wrong.status.success() && text(&wrong.stderr).contains("line 52"));
-    while left() != 2 * own.len() {
-        assert!(begun.elapsed() < PATIENCE, "{} keys are left", left());
-    }
+    wait_until("keys are left", || left() == 2 * own.len());
 }
 
 /// A run that ends early deletes its keys, too.
@@ -132,10 +126,7 @@ fn nothing_is_left_by_a_run_that_ends_early() {
         let events = "0,ann\n".repeat(1000);
         while input.write_all(events.as_bytes()).is_ok() {}
     });
-    let begun = Instant::now();
-    while server.keys() == 0 {
-        assert!(begun.elapsed() < PATIENCE, "no event was decided");
-    }
+    wait_until("no event was decided", || server.keys() > 0);
     process.signal("INT");
     process.0.wait().unwrap();
     writer.join().unwrap();

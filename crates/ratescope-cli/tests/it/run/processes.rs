@@ -6,7 +6,7 @@
 
 use super::program::{Channel, Program, get};
 use super::requests::{descriptor, request};
-use super::server::{PATIENCE, Server};
+use super::server::{PATIENCE, Server, until};
 use super::shell::{Folder, Port};
 use crate::proxy::{Proxy, Trick};
 use ratescope::Span;
@@ -233,14 +233,6 @@ impl Clients {
         self.over.store(true, Ordering::Relaxed);
         until("a client goes on", async || Arc::strong_count(&self.over) == 1).await;
         std::mem::take(&mut *self.history.lock().unwrap())
-    }
-}
-
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so().await {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::nodes::Cluster;
 use super::proxy::{Proxy, Trick};
-use super::server::{PATIENCE, Server};
+use super::server::{self, PATIENCE, Server};
 use super::{check, level, open, rules, until_looked};
 use core::future::poll_fn;
 use core::pin::pin;
@@ -198,11 +198,7 @@ async fn a_silent_connection_is_replaced_though_nobody_waits_for_it() {
         assert!(once.await);
     }
     assert!(tasks() <= alone + 200, "{} tasks, and {alone} before", tasks());
-    let begun = Instant::now();
-    while tasks() > alone {
-        assert!(begun.elapsed() < PATIENCE, "{} tasks go on", tasks() - alone);
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    server::until("tasks go on", async || tasks() <= alone).await;
     until(&store, None).await;
     // A call of which nobody learned is as a failure to the breaker.
     let deadline = Duration::from_secs(1);

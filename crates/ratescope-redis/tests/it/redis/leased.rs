@@ -1,7 +1,7 @@
 //! Leases on a real Redis: what passes, what it costs, and what is left when something goes wrong.
 
 use super::proxy::{Proxy, Trick};
-use super::server::{PATIENCE, Server};
+use super::server::{PATIENCE, Server, until};
 use super::{check, level, looked, open, rules};
 use futures_util::future::join_all;
 use ratescope::rules::{Decision, Details, Part, Reloaded, Store};
@@ -43,14 +43,6 @@ pub(super) async fn until_lent(store: &RedisStore) -> u64 {
         tokio::time::sleep(Duration::from_micros(300)).await;
     }
     passed
-}
-
-pub(super) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let begun = Instant::now();
-    while !is_so().await {
-        assert!(begun.elapsed() < PATIENCE, "{what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }
 
 /// The level on Redis.

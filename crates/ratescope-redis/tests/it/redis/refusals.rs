@@ -3,14 +3,14 @@
 use super::faults::{RULES, ask, assert_goes_on, counted, options, until_back};
 use super::hostile::until;
 use super::proxy::{Proxy, Trick};
-use super::server::{PATIENCE, Server, wait_until};
+use super::server::{self, PATIENCE, Server, wait_until};
 use super::{open, patient, rules};
 use ratescope::Span;
 use ratescope::rules::Fault;
 use ratescope_redis::{Redis, RedisStore, TimeSource};
 use std::io::{Read, Write};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[tokio::test]
 async fn a_replica_that_may_not_write_has_counted_nothing() {
@@ -188,10 +188,7 @@ async fn a_loading_server_is_left_alone_and_asked_again() {
 
 /// Pings until Redis is fine: a server takes a moment to notice what it was told.
 async fn until_fine(redis: &Redis) {
-    let begun = Instant::now();
-    while let Err(fault) = redis.ping().await {
-        assert!(begun.elapsed() < PATIENCE, "it stays: {fault}");
-    }
+    server::until("it stays as it is", async || redis.ping().await.is_ok()).await;
 }
 
 /// A Redis that answers but takes no writes is no healthy one.
@@ -231,10 +228,8 @@ async fn a_ping_fails_where_nothing_can_be_counted() {
         server.command(cure);
         until_fine(redis).await;
     }
-    let begun = Instant::now();
-    while !store.keys(10).await.unwrap().is_empty() {
-        assert!(begun.elapsed() < PATIENCE, "the key of a ping stays");
-    }
+    server::until("the key of a ping stays", async || store.keys(10).await.unwrap().is_empty())
+        .await;
 }
 
 /// What is at one key stops only the events of this key. The next ping tells it, and the one after that does not.

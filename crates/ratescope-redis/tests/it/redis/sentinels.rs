@@ -2,13 +2,13 @@
 
 use super::faults::{RULES, ask, counted, options, until_back};
 use super::proxy::Proxy;
-use super::server::{PATIENCE, Port, Server};
+use super::server::{Port, Server, until};
 use super::watched::Watched;
 use super::{open, patient, rules};
 use ratescope::rules::Fault;
 use ratescope_redis::Redis;
 use ratescope_redis::redis::{Client, RedisConnectionInfo};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Longer than a test, so that no replica takes over unless it is told to, however busy the machine is.
 const NEVER: Duration = Duration::from_secs(600);
@@ -26,11 +26,11 @@ async fn a_master_that_is_replaced_is_followed_with_its_states() {
     let new = &watched.servers[1];
     // Nothing fails: the old master goes on for some seconds, until a sentinel tells it that it is none.
     let asked = |server: &Server| server.info("commandstats").contains("cmdstat_evalsha");
-    let begun = Instant::now();
-    while !asked(new) {
-        assert!(begun.elapsed() < PATIENCE, "it is not followed");
+    until("it is not followed", async || {
         until_back(&store).await;
-    }
+        asked(new)
+    })
+    .await;
     assert_eq!(counted(&store).await, 2.0);
     assert!(ask(&store, "local").await.is_allowed());
     assert!(!ask(&store, "local").await.is_allowed());
@@ -77,11 +77,11 @@ async fn most_sentinels_are_believed_and_nothing_has_to_fail_before() {
     let store = open(&watched.url(), rules(RULES), options());
     until_back(&store).await;
     watched.rename(1, &other);
-    let begun = Instant::now();
-    while other.keys() == 0 {
-        assert!(begun.elapsed() < PATIENCE, "it is not followed");
+    until("it is not followed", async || {
         assert_eq!(ask(&store, "local").await.fault, None);
-    }
+        other.keys() > 0
+    })
+    .await;
 }
 
 /// Sentinels are needed to find the master, and not to go on with it.
@@ -116,9 +116,10 @@ async fn sentinels_that_are_gone_are_missed_only_at_the_beginning() {
     assert!(told.contains("db0:keys=1") && told.contains("db3:keys=1"), "{told}");
 
     watched.sentinels[0].kill();
-    let (before, begun) = (proxy.connections(), Instant::now());
-    while proxy.connections() < before + 2 {
-        assert!(begun.elapsed() < PATIENCE, "nobody asks");
+    let before = proxy.connections();
+    until("nobody asks", async || {
         assert_eq!(ask(&store, "local").await.fault, None);
-    }
+        proxy.connections() >= before + 2
+    })
+    .await;
 }

@@ -176,6 +176,15 @@ pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
+/// Waits until it is so, while other tasks go on.
+pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so().await {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
 fn begin(port: u16, folder: &Path, arguments: &[&str]) -> Child {
     server()
         .arg(folder.join("redis.conf"))

@@ -1,8 +1,8 @@
 //! Leases and syncs while a replica takes over, and when Redis is flushed: what passes, and what Redis has counted.
 
-use super::leased::{ANN, calls, counted, leased, until, until_lent};
+use super::leased::{ANN, calls, counted, leased, until_lent};
 use super::nodes::Cluster;
-use super::server::{PATIENCE, Server};
+use super::server::{PATIENCE, Server, until};
 use super::synced::{assert_bounded, exact, flood, passed, synced};
 use super::watched::Watched;
 use super::{check, looked, open, rules};

@@ -1,8 +1,8 @@
 //! Syncs with a real Redis: what passes, what Redis is told, and what happens when something goes wrong.
 
-use super::leased::{ANN, ask, calls, counted, until};
+use super::leased::{ANN, ask, calls, counted};
 use super::proxy::{Proxy, Trick};
-use super::server::{PATIENCE, Server};
+use super::server::{PATIENCE, Server, until};
 use super::{check, looked, open, rules};
 use core::pin::pin;
 use futures_util::future::{join_all, poll_immediate};

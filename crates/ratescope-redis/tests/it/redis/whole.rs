@@ -1,7 +1,7 @@
 //! Several events that are decided as one: all are counted, or none, whoever gives up, in any order.
 
 use super::nodes::Cluster;
-use super::server::{PATIENCE, Server};
+use super::server::{Server, until};
 use super::{open, patient, rules};
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -10,7 +10,7 @@ use ratescope::{Event, Span, Time};
 use ratescope_redis::{Options, RedisStore};
 use std::io::Read;
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::task::{JoinSet, LocalSet};
 
 /// A limit that all share, and one of ann's own. On a cluster their keys are on two nodes.
@@ -63,11 +63,7 @@ fn parts<'a>(events: &'a [Event<'a>; 2]) -> [Part<'a>; 2] {
 /// Waits until nothing goes on any more.
 async fn settled(alone: usize) {
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
-    let begun = Instant::now();
-    while tasks() > alone {
-        assert!(begun.elapsed() < PATIENCE, "{} tasks go on", tasks() - alone);
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    until("tasks go on", async || tasks() <= alone).await;
 }
 
 /// The levels of all and of ann.
@@ -186,11 +182,8 @@ fn two_nodes(cluster: &Cluster) -> ([&Server; 2], &'static str) {
 
 /// Waits until a node has answered a first call of a script since its counts were reset.
 async fn is_looked_at(node: &Server) {
-    let begun = Instant::now();
-    while !node.info("commandstats").contains("cmdstat_evalsha:calls=1,") {
-        assert!(begun.elapsed() < PATIENCE, "it is looked at");
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    let is_looked_at = || node.info("commandstats").contains("cmdstat_evalsha:calls=1,");
+    until("it is not looked at", async || is_looked_at()).await;
 }
 
 /// Two parts of a request count at one key. Both are given back, each at its own cost, when another node refuses after all.
@@ -227,10 +220,7 @@ async fn on_a_cluster_what_counts_twice_is_given_back_twice() {
     all.command(&["CLIENT", "UNPAUSE"]);
     let answers = asked.await.unwrap();
     assert!(!answers.iter().all(|answer| answer.is_allowed()));
-    let begun = Instant::now();
-    while (level(&ALL).await - 7.0).abs() > 0.1 {
-        assert!(begun.elapsed() < PATIENCE, "{}", level(&ALL).await);
-    }
+    until("it is given back", async || (level(&ALL).await - 7.0).abs() <= 0.1).await;
 }
 
 /// A shadow of two limits, one of which refused, has counted in neither, and gets nothing back.
@@ -277,10 +267,7 @@ descriptors:
     all.command(&["CLIENT", "UNPAUSE"]);
     let answers = asked.await.unwrap();
     assert!(!answers.iter().all(|answer| answer.is_allowed()));
-    let begun = Instant::now();
-    while levels().await[0] > 7.0 {
-        assert!(begun.elapsed() < PATIENCE, "{:?}", levels().await);
-    }
+    until("it is given back", async || levels().await[0] <= 7.0).await;
     assert_eq!(levels().await, [7.0, 1.0, 1.0]);
 }
 
