@@ -49,7 +49,7 @@
 //! the limiter forgets it. It is never given back twice: Redis notes each lease, and takes it back only once.
 //!
 //! # Syncs
-//! A process decides by a state of its own: see [`Synced`]. Within the interval s after it counted an event, it *claims* the
+//! A process decides by a state of its own. Within the interval s after it counted an event, it *claims* the
 //! sum of what it counted and has not told, and sends it to Redis, which [charges](crate::Limiter::charge) it to the shared
 //! state. The answer is the shared state, in which the sums of all processes are. The process goes on from there, with what
 //! it has counted since the claim. No second call about the key is sent before the first one has ended.
@@ -299,6 +299,7 @@ fn remembers(limiter: &AnyLimiter) -> Span {
 }
 
 /// True if this limiter counts the events that it refuses, and can be told their sum.
+#[doc(hidden)]
 pub fn counts_refused(limiter: &AnyLimiter) -> bool {
     match limiter {
         AnyLimiter::Exim(exim) => exim.mode == crate::limit::exim::Mode::Strict,
@@ -314,6 +315,7 @@ fn ends_with_window(limiter: &AnyLimiter) -> bool {
 }
 
 /// How many events of this cost all processes together may hold: a tenth of what the limiter admits from rest.
+#[doc(hidden)]
 pub fn most_lent(limiter: &AnyLimiter, cost: f64) -> u64 {
     if !lends(limiter) || cost.is_nan() || cost <= 0.0 {
         return 0;
@@ -324,6 +326,7 @@ pub fn most_lent(limiter: &AnyLimiter, cost: f64) -> u64 {
 
 /// How many events of this cost a process may take when so much is `left`: at most half of its part, among so many
 /// `holders`, so that the others find room. Below 2 it takes none in advance.
+#[doc(hidden)]
 pub fn lendable(limiter: &AnyLimiter, left: f64, cost: f64, holders: u32) -> u64 {
     let holders = holders.max(1);
     let of_left = left / 2.0 / f64::from(holders) / cost;
@@ -333,6 +336,7 @@ pub fn lendable(limiter: &AnyLimiter, left: f64, cost: f64, holders: u32) -> u64
 
 /// How long a lease lasts from the time of its call: shorter if the window ends before, in which it was counted and which
 /// has `reset` left.
+#[doc(hidden)]
 pub fn lasts(limiter: &AnyLimiter, length: Span, reset: Span) -> Span {
     if ends_with_window(limiter) && reset < length { reset } else { length }
 }
@@ -344,6 +348,7 @@ pub fn lasts(limiter: &AnyLimiter, length: Span, reset: Span) -> Span {
 /// the same until the other bucket is empty, so for as long as that would take if nothing else came. So
 /// [`undo`](crate::Limiter::undo) from then on gives back all of it while the bucket is in use, and not only what can't
 /// have drained since it was counted.
+#[doc(hidden)]
 pub fn intact<L: Limiter>(
     limiter: &L,
     kind: &AnyLimiter,
@@ -473,6 +478,7 @@ impl Lease {
 
 /// What a process knows of one limit at a key that is synced. Times are those of Redis, as far as the process knows them.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[doc(hidden)]
 pub struct Synced<S> {
     state: S,
     /// What it counted and has not told, and when it counted last.

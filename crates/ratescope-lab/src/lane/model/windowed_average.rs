@@ -94,6 +94,7 @@ fn power(mut base: f64, mut exponent: i64) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
