@@ -27,7 +27,7 @@ use ratescope::internal::plural;
 use ratescope::policy::{KeySecret, is_credential};
 use ratescope::rules::{PlannedLimit, Rule, Rules};
 use ratescope_live::{Probe, Routes};
-use ratescope_service::{Http, NAME, Service, States};
+use ratescope_service::{Http, NAME, QUOTA_NAME, Service, States};
 use spans::Spans;
 use state::StateFile;
 use std::error::Error;
@@ -47,7 +47,7 @@ use upkeep::{keep_up, record};
 
 /// The services that gRPC health knows: they serve until the program is asked to end. The last name is that of
 /// envoyproxy/ratelimit.
-const SERVING: [&str; 3] = ["", NAME, "ratelimit"];
+const SERVING: [&str; 4] = ["", NAME, QUOTA_NAME, "ratelimit"];
 
 /// How soon after SIGHUP the files are looked at for the second time.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -210,6 +210,7 @@ async fn serve(
     if !is_hurried {
         drop(ports);
         end.send_replace(true);
+        service.end_streams();
         admin.live.end();
         let drain = Duration::try_from(args.drain).unwrap_or(Duration::MAX);
         server::end(open_http, LINGER, open_grpc.shutdown(), drain, signal).await;

@@ -30,7 +30,7 @@ const MOST: usize = 64;
 pub(super) const COUNTED_AT: &str = "counted_at";
 
 /// All details about an event that can't wait.
-const DETAILS: Details = Details::ALL.at_once();
+pub(super) const DETAILS: Details = Details::ALL.at_once();
 
 /// Why a request has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,25 +1,29 @@
-//! Envoy's protocol by gRPC.
+//! Envoy's protocols by gRPC.
 
-use super::Service;
 use super::decide::NoAnswer;
 use super::message::{RateLimitRequest, RateLimitResponse};
 use super::meters::Protocol;
+use super::rlqs::{self, RENEWAL};
+use super::{QuotaStream, RateLimitQuotaResponse, RateLimitQuotaUsageReports, Service};
 use bytes::{Buf, Bytes};
 use core::convert::Infallible;
-use core::future::Future;
+use core::future::{Future, Ready, ready};
 use core::pin::Pin;
+use core::sync::atomic::Ordering;
 use core::task::{Context, Poll};
+use futures_util::stream::{BoxStream, StreamExt, try_unfold};
 use http::{Request, Response};
 use http_body_util::Full;
 use prost::Message;
 use ratescope::clock::Clock;
 use std::sync::Arc;
 use std::time::Instant;
+use tokio::time::timeout_at;
 use tonic::body::Body;
 use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder};
-use tonic::server::{Grpc as Server, NamedService, UnaryService};
-use tonic::{Code, Status};
-use tonic_prost::ProstEncoder;
+use tonic::server::{Grpc as Server, NamedService, StreamingService, UnaryService};
+use tonic::{Code, Status, Streaming};
+use tonic_prost::{ProstCodec, ProstEncoder};
 
 /// The name of the service of Envoy's protocol.
 pub const NAME: &str = "envoy.service.ratelimit.v3.RateLimitService";
@@ -27,13 +31,21 @@ pub const NAME: &str = "envoy.service.ratelimit.v3.RateLimitService";
 /// The path of its only method.
 const PATH: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
+/// The name of Envoy's rate limit quota service.
+pub const QUOTA_NAME: &str = "envoy.service.rate_limit_quota.v3.RateLimitQuotaService";
+
+/// The path of its only method.
+const QUOTA_PATH: &str =
+    "/envoy.service.rate_limit_quota.v3.RateLimitQuotaService/StreamRateLimitQuotas";
+
 /// The longest request in bytes. Envoy's have a few hundred.
 const LONGEST: usize = 256 << 10;
 
 /// The room that is made for a request before its length is known, in bytes.
 const ROOM: usize = 512;
 
-/// A service by gRPC, for a server such as that of tonic, which routes paths that begin with `/` and [`NAME`] to it.
+/// A service by gRPC, for a server such as that of tonic, which routes paths that begin with `/` and [`NAME`] or
+/// [`QUOTA_NAME`] to it.
 pub struct Grpc<C = ratescope::clock::SystemClock>(Arc<Service<C>>);
 
 impl<C: Clock> Grpc<C> {
@@ -70,8 +82,17 @@ where
     fn call(&mut self, request: Request<Q>) -> Self::Future {
         let service = self.clone();
         Box::pin(async move {
-            if request.uri().path() != PATH {
-                return Ok(Status::unimplemented("there is only ShouldRateLimit").into_http());
+            match request.uri().path() {
+                PATH => {}
+                QUOTA_PATH => {
+                    let mut server = Server::new(ProstCodec::default());
+                    server = server.max_decoding_message_size(rlqs::LONGEST);
+                    return Ok(server.streaming(service, request).await);
+                }
+                _ => {
+                    let why = "there are only ShouldRateLimit and StreamRateLimitQuotas";
+                    return Ok(Status::unimplemented(why).into_http());
+                }
             }
             let begun = Instant::now();
             let mut server = Server::new(Messages { instead: None });
@@ -160,6 +181,66 @@ impl<C: Clock> UnaryService<Read> for Grpc<C> {
             answer.map(tonic::Response::new).map_err(|error| status(&error))
         })
     }
+}
+
+impl<C: Clock> StreamingService<RateLimitQuotaUsageReports> for Grpc<C> {
+    type Response = RateLimitQuotaResponse;
+    type ResponseStream = BoxStream<'static, Result<RateLimitQuotaResponse, Status>>;
+    type Future = Ready<Result<tonic::Response<Self::ResponseStream>, Status>>;
+
+    fn call(
+        &mut self,
+        reports: tonic::Request<Streaming<RateLimitQuotaUsageReports>>,
+    ) -> Self::Future {
+        let quotas = Quotas {
+            service: Arc::clone(&self.0),
+            reports: reports.into_inner(),
+            stream: QuotaStream::new(Arc::clone(&self.0)),
+            renewal: pause_from_now(),
+        };
+        let answers = try_unfold(quotas, |mut quotas| async {
+            Ok(quotas.next().await?.map(|answer| (answer, quotas)))
+        });
+        ready(Ok(tonic::Response::new(answers.boxed())))
+    }
+}
+
+/// A stream of the quota service. It takes reports only while its answers are read.
+struct Quotas<C: Clock> {
+    service: Arc<Service<C>>,
+    reports: Streaming<RateLimitQuotaUsageReports>,
+    stream: QuotaStream<C>,
+    /// When the buckets get new assignments.
+    renewal: tokio::time::Instant,
+}
+
+impl<C: Clock> Quotas<C> {
+    /// The next answer; `None` when the stream ends.
+    async fn next(&mut self) -> Result<Option<RateLimitQuotaResponse>, Status> {
+        loop {
+            let answer = match timeout_at(self.renewal, self.reports.message()).await {
+                Ok(Ok(Some(reports))) => {
+                    let answer = self.stream.report(reports).await;
+                    answer.map_err(|error| status(&error))?
+                }
+                Ok(end) => return end.map(|_| None),
+                Err(_) => {
+                    self.renewal = pause_from_now();
+                    if self.service.is_ending.load(Ordering::Relaxed) {
+                        return Err(Status::unavailable("the service ends"));
+                    }
+                    self.stream.renew().await
+                }
+            };
+            if !answer.bucket_action.is_empty() {
+                return Ok(Some(answer));
+            }
+        }
+    }
+}
+
+fn pause_from_now() -> tokio::time::Instant {
+    tokio::time::Instant::now() + core::time::Duration::from_secs_f64(RENEWAL.as_secs_f64())
 }
 
 fn status(error: &NoAnswer) -> Status {

@@ -2,6 +2,7 @@
 //!
 //! * [`Service`] has the rules of each domain, and decides about requests.
 //! * [`States`] says where the states are: in memory, or on Redis.
+//! * [`QuotaStream`] has what one Envoy was assigned, by Envoy's rate limit quota protocol.
 //! * [`Grpc`] and [`Http`] serve it as services of tower; the layer of `ratescope-tower` is behind `/auth`.
 //!
 //! ```
@@ -24,7 +25,7 @@
 //!
 //! **How it works.** `grpc.rs` and `http.rs` read a request. `decide.rs` makes an event of each descriptor and asks the
 //! store of the domain about all of them together. The observers of the store (`domain.rs`) count by rule
-//! (`meters.rs`), by key (`keys.rs`) and for the probe. `load.rs` has the load of elastic rules. `response.rs` writes the answer. `files.rs` reads the rule files
+//! (`meters.rs`), by key (`keys.rs`) and for the probe. `load.rs` has the load of elastic rules. `response.rs` writes the answer. `rlqs.rs` assigns events to Envoys that decide themselves. `files.rs` reads the rule files
 //! again, and `states.rs` saves the states of memory.
 //!
 //! **What it promises.** A request is one decision: all of its descriptors are counted, or none is. A request that
@@ -48,6 +49,7 @@ pub mod meters;
 mod overrides;
 mod pass;
 mod response;
+mod rlqs;
 mod spans;
 mod states;
 mod together;
@@ -56,7 +58,7 @@ mod unread;
 pub use decide::NoAnswer;
 pub use files::{Changed, FileHealth, rule_files};
 pub use forms::{Form, Forms};
-pub use grpc::{Grpc, NAME};
+pub use grpc::{Grpc, NAME, QUOTA_NAME};
 pub use http::{Http, HttpSettings};
 pub use keys::{FieldList, KeyOf, KeyOrder, KeyState, NoKey, OfDomain, ResetKey};
 pub use limitador::other_format;
@@ -65,6 +67,11 @@ pub use message::{
     RateLimitRequest, RateLimitResponse, Unit,
 };
 pub use meters::MetricNames;
+pub use rlqs::QuotaStream;
+pub use rlqs::message::{
+    AbandonAction, BlanketRule, BucketAction, BucketId, BucketQuotaUsage, QuotaAssignmentAction,
+    RateLimitQuotaResponse, RateLimitQuotaUsageReports, RateLimitStrategy, TokenBucket,
+};
 pub use states::States;
 
 use arc_swap::ArcSwap;
@@ -79,14 +86,16 @@ use ratescope::rules::{Fault, Memory, Reloaded, Rules, RulesError, Store};
 use ratescope::time::Time;
 use ratescope_live::Probe;
 use ratescope_tower::internal::Outages;
+use rlqs::Holders;
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use unread::Unread;
 
 /// The descriptions of all messages, for clients that ask for them by reflection. In `src/proto`,
-/// `protoc -I. --include_imports --descriptor_set_out=descriptors.bin envoy/service/ratelimit/v3/rls.proto`
-/// makes them.
+/// `protoc -I. --include_imports --descriptor_set_out=descriptors.bin envoy/service/ratelimit/v3/rls.proto
+/// envoy/service/rate_limit_quota/v3/rlqs.proto` makes them.
 pub const DESCRIPTORS: &[u8] = include_bytes!("proto/descriptors.bin");
 
 /// Rules by their domains, with their states.
@@ -107,6 +116,10 @@ pub struct Service<C = SystemClock> {
     /// Registered when the first rules are added, so that the recorder can be installed before.
     meters: OnceLock<Meters>,
     unread: Unread,
+    /// The streams that have each bucket.
+    holders: Holders,
+    /// True once streams are to end.
+    is_ending: AtomicBool,
     /// The watched files; one look at a time.
     files: Mutex<Files>,
     /// The watched files with their problems.
@@ -131,6 +144,8 @@ impl<C: Clock> Service<C> {
             metric_names: MetricNames::default(),
             meters: OnceLock::new(),
             unread: Unread::default(),
+            holders: Holders::default(),
+            is_ending: AtomicBool::new(false),
             states,
             clock,
             domains: ArcSwap::default(),
@@ -243,6 +258,11 @@ impl<C: Clock> Service<C> {
             Some((name, one.memory.as_ref()?, one.store.store().list(now)))
         });
         states::write(stores, now, to)
+    }
+
+    /// Ends the [streams](QuotaStream) by gRPC within a second, before the process ends.
+    pub fn end_streams(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
     }
 
     /// Tells its Redis what is pending, as [`Redis::close`](ratescope_redis::Redis::close) does, before the process ends.

@@ -52,7 +52,7 @@ pub struct RateLimitDescriptor {
 ///
 /// Envoy puts the bytes of headers into these strings, even bytes that are not UTF-8: these are read as [the
 /// layer](ratescope_tower) reads headers, so that different bytes are different values.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Entry {
     /// The key: `tag = "1"`.

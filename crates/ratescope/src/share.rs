@@ -314,6 +314,12 @@ fn ends_with_window(limiter: &AnyLimiter) -> bool {
     matches!(limiter, AnyLimiter::FixedWindow(_))
 }
 
+/// What a limiter admits from rest.
+#[doc(hidden)]
+pub fn from_rest(limiter: &AnyLimiter) -> f64 {
+    limiter.remaining(&limiter.initial(), Time::ZERO)
+}
+
 /// How many events of this cost all processes together may hold: a tenth of what the limiter admits from rest.
 #[doc(hidden)]
 pub fn most_lent(limiter: &AnyLimiter, cost: f64) -> u64 {
@@ -321,7 +327,7 @@ pub fn most_lent(limiter: &AnyLimiter, cost: f64) -> u64 {
         return 0;
     }
     // The cast saturates.
-    (limiter.remaining(&limiter.initial(), Time::ZERO) / 10.0 / cost) as u64
+    (from_rest(limiter) / 10.0 / cost) as u64
 }
 
 /// How many events of this cost a process may take when so much is `left`: at most half of its part, among so many

@@ -15,43 +15,48 @@ use tonic::body::Body as Answer;
 /// The budget of answers that wait for flow control; the allowance of a connection is two of them.
 pub(super) static ANSWERS: Budget = Budget::new(64 << 10);
 
-/// The budget of the open streams of health and reflection; the allowance of a connection is two of them.
+/// The budget of the open streams of quotas, health and reflection; the allowance of a connection is two of them.
 pub(super) static STREAMS: Budget = Budget::new(64 << 10);
 
 /// The memory of such an answer and its call: measured up to 28 KiB, with 64 descriptors. A stream of reflection holds
 /// as much while its last message is not read.
-const ANSWER: usize = 32 << 10;
+pub(super) const ANSWER: usize = 32 << 10;
+
+/// The memory of a stream of quotas: its buckets, and the longest report.
+pub(super) const QUOTAS: usize = 256 << 10;
 
 /// The body of an answer, whose bytes are reserved until it is sent.
 pub(super) struct BudgetedAnswer {
     body: Answer,
     reservation: Arc<Reservation>,
+    bytes: usize,
 }
 
 impl BudgetedAnswer {
-    /// The answer with such a body, or an error if too many answers are unread; `reservation` is that of its
-    /// connection.
+    /// The answer with such a body, which takes so many bytes, or an error if too many answers are unread; `reservation`
+    /// is that of its connection.
     pub(super) fn wrap(
         answer: Response<Answer>,
         reservation: &Arc<Reservation>,
+        bytes: usize,
     ) -> Response<Answer> {
         if answer.body().is_end_stream() {
             return answer;
         }
-        if !reservation.reserve(ANSWER) {
+        if !reservation.reserve(bytes) {
             let status = Status::resource_exhausted(
                 "too many answers at once are not read yet, or too many streams are open",
             );
             return status.into_http();
         }
         let reservation = Arc::clone(reservation);
-        answer.map(|body| Answer::new(BudgetedAnswer { body, reservation }))
+        answer.map(|body| Answer::new(BudgetedAnswer { body, reservation, bytes }))
     }
 }
 
 impl Drop for BudgetedAnswer {
     fn drop(&mut self) {
-        self.reservation.release(ANSWER);
+        self.reservation.release(self.bytes);
     }
 }
 

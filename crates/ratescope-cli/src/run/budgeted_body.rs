@@ -23,6 +23,10 @@ pub(super) struct BudgetedBody {
     body: Incoming,
     reservation: Arc<Reservation>,
     bytes: usize,
+    /// A stream of quotas, which has reserved its longest message: each frame is released when the next one comes.
+    is_stream: bool,
+    /// The bytes of the last frame.
+    last: usize,
     is_over_budget: bool,
 }
 
@@ -31,12 +35,20 @@ impl BudgetedBody {
     pub(super) fn wrap(
         call: Request<Incoming>,
         reservation: &Arc<Reservation>,
+        is_stream: bool,
     ) -> Request<BudgetedBody> {
         let texts = call.headers().iter().map(|(name, value)| name.as_str().len() + value.len());
         let head: usize = texts.map(|texts| texts + HEADER).sum();
         call.map(|body| {
             let reservation = Arc::clone(reservation);
-            let mut body = BudgetedBody { body, reservation, bytes: 0, is_over_budget: false };
+            let mut body = BudgetedBody {
+                body,
+                reservation,
+                bytes: 0,
+                is_stream,
+                last: 0,
+                is_over_budget: false,
+            };
             body.reserve(CALL + head);
             body
         })
@@ -70,7 +82,12 @@ impl Body for BudgetedBody {
             frame = ready!(Pin::new(&mut self.body).poll_frame(context)).transpose()?;
             if let Some(data) = frame.as_ref().and_then(Frame::data_ref) {
                 let bytes = data.len();
+                if self.is_stream {
+                    self.reservation.release(self.last);
+                    self.bytes -= core::mem::take(&mut self.last);
+                }
                 self.reserve(bytes);
+                self.last = if self.is_over_budget { 0 } else { bytes };
             }
         }
         if self.is_over_budget {

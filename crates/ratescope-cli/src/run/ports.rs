@@ -1,7 +1,7 @@
 //! The ports of the service: gRPC, HTTP, and the one for those who run it.
 
 use super::admin::{Admin, plain};
-use super::budgeted_answer::{self, ANSWERS, BudgetedAnswer};
+use super::budgeted_answer::{self, ANSWER, ANSWERS, BudgetedAnswer, QUOTAS};
 use super::budgeted_body::{BudgetedBody, GRPC};
 use super::spans;
 use super::tls::Tls;
@@ -14,7 +14,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use ratescope_service::{Grpc, Http, NAME, Service};
+use ratescope_service::{Grpc, Http, NAME, QUOTA_NAME, Service};
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io::{self, Cursor};
@@ -224,8 +224,8 @@ impl Calls {
     ) -> Response<Body> {
         let timeout_header = request.headers().get("grpc-timeout").and_then(|h| h.to_str().ok());
         let longest = timeout_header.and_then(parse_timeout).map_or(CALL, |asked| asked.min(CALL));
-        let is_limits = is_limits(&request);
-        let answer = if is_limits {
+        let is_limits = is_of(NAME, &request);
+        let answer = if is_limits || is_of(QUOTA_NAME, &request) {
             let parent = spans::parent(request.headers());
             let call = self.limits.clone().call(request);
             timeout(longest, spans::within(parent, call)).await
@@ -271,14 +271,16 @@ impl Calls {
         let of_streams = Reservation::new(&budgeted_answer::STREAMS);
         let calls = Arc::new(self);
         let service = service_fn(move |request| {
-            let request = BudgetedBody::wrap(request, &of_calls);
+            let is_quotas = is_of(QUOTA_NAME, &request);
+            let request = BudgetedBody::wrap(request, &of_calls, is_quotas);
             let calls = Arc::clone(&calls);
-            let reservation = if is_limits(&request) { &of_answers } else { &of_streams };
+            let reservation = if is_of(NAME, &request) { &of_answers } else { &of_streams };
             let reservation = Arc::clone(reservation);
+            let bytes = if is_quotas { QUOTAS } else { ANSWER };
             let is_answered = Arc::clone(&is_answered);
             async move {
                 let answer = calls.answer(request, &is_answered).await;
-                Ok::<_, Infallible>(BudgetedAnswer::wrap(answer, &reservation))
+                Ok::<_, Infallible>(BudgetedAnswer::wrap(answer, &reservation, bytes))
             }
         });
         let connection = http2::Builder::new(executor.clone())
@@ -388,9 +390,9 @@ impl<W: AsyncWrite + Unpin> AsyncWrite for Gathering<W> {
     }
 }
 
-/// True if a call is to Envoy's protocol, and not to health or reflection.
-fn is_limits<B>(request: &Request<B>) -> bool {
-    request.uri().path().split('/').nth(1) == Some(NAME)
+/// True if a call is to the service of this name.
+fn is_of<B>(name: &str, request: &Request<B>) -> bool {
+    request.uri().path().split('/').nth(1) == Some(name)
 }
 
 /// The timeout that a caller gives, as in `250m`: up to eight digits, and a unit. `None` if it is malformed.

@@ -14,6 +14,7 @@ mod load;
 mod nodes;
 #[path = "../../../ratescope-redis/tests/it/redis/proxy.rs"]
 mod proxy;
+mod quotas;
 mod requests;
 #[path = "../../../ratescope-redis/tests/it/redis/server.rs"]
 mod server;

@@ -3,11 +3,16 @@
 use super::program::{Channel, Program, get};
 use super::requests::{RULES, descriptor, request};
 use prost::Message;
+use prost_types::DescriptorProto;
+use ratescope_service::{
+    AbandonAction, BucketAction, BucketId, BucketQuotaUsage, QuotaAssignmentAction,
+    RateLimitQuotaResponse, RateLimitQuotaUsageReports, RateLimitStrategy, TokenBucket,
+};
 use ratescope_service::{
     Code, DescriptorStatus, Entry, HeaderValue, RateLimit, RateLimitDescriptor, RateLimitOverride,
     RateLimitRequest, RateLimitResponse,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Asks for the health of a service: returns the code of gRPC, and a message whose value is 1 if it serves
 /// and 2 if not.
@@ -61,7 +66,7 @@ async fn calls_are_decided_and_counted() {
 async fn health_and_reflection() {
     let program = Program::of(RULES, &[]);
     let mut channel = Channel::open(program.grpc).await;
-    for name in ["", "envoy.service.ratelimit.v3.RateLimitService", "ratelimit"] {
+    for name in ["", ratescope_service::NAME, ratescope_service::QUOTA_NAME, "ratelimit"] {
         assert_eq!(health(&mut channel, name).await, (0, vec![8, 1]), "{name}");
     }
     // Known once the store was asked for the first time.
@@ -78,10 +83,7 @@ async fn health_and_reflection() {
         let path = format!("/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo");
         let (code, names) = channel.call(&path, &list).await;
         let names = String::from_utf8_lossy(&names).into_owned();
-        assert!(
-            code == 0 && names.contains("envoy.service.ratelimit.v3.RateLimitService"),
-            "{names}"
-        );
+        assert!(code == 0 && names.contains(ratescope_service::NAME), "{names}");
         let (code, files) = channel.call(&path, &file).await;
         assert!(code == 0 && String::from_utf8_lossy(&files).contains("hits_addend"));
     }
@@ -125,19 +127,56 @@ fn messages_are_as_they_are_described() {
     assert_eq!(fields, 26);
 }
 
+#[test]
+fn messages_of_quotas_are_as_they_are_described() {
+    let entry = || Entry { key: "key".into(), value: "value".into() };
+    let id = || Some(BucketId { bucket: vec![entry()] });
+    let usage =
+        BucketQuotaUsage { bucket_id: id(), num_requests_allowed: 20, num_requests_denied: 19 };
+    let reports =
+        RateLimitQuotaUsageReports { domain: "domain".into(), bucket_quota_usages: vec![usage] };
+    let duration = Some(prost_types::Duration::default());
+    let bucket = TokenBucket { max_tokens: 10, tokens_per_fill: Some(1), fill_interval: duration };
+    let strategy = RateLimitStrategy { blanket_rule: Some(12), token_bucket: Some(bucket) };
+    let assignment = QuotaAssignmentAction {
+        assignment_time_to_live: duration,
+        rate_limit_strategy: Some(strategy),
+    };
+    let action = BucketAction {
+        bucket_id: id(),
+        quota_assignment_action: Some(assignment),
+        abandon_action: Some(AbandonAction {}),
+    };
+    let response = RateLimitQuotaResponse { bucket_action: vec![action] };
+    let service = "envoy.service.rate_limit_quota.v3";
+    let reports = assert_described(
+        &format!(".{service}.RateLimitQuotaUsageReports"),
+        reports.encode_to_vec(),
+    );
+    let response =
+        assert_described(&format!(".{service}.RateLimitQuotaResponse"), response.encode_to_vec());
+    assert_eq!((reports, response), (8, 14));
+}
+
+/// The messages with their names, and those within them.
+fn within<'a>(outer: &str, messages: &'a [DescriptorProto]) -> Vec<(String, &'a DescriptorProto)> {
+    let each = messages.iter().flat_map(|message| {
+        let name = format!("{outer}.{}", message.name());
+        let inner = within(&name, &message.nested_type);
+        inner.into_iter().chain([(name, message)])
+    });
+    each.collect()
+}
+
 /// Asserts that the fields of an encoded message are those of its description, and returns their number.
 fn assert_described(name: &str, bytes: Vec<u8>) -> usize {
     let set = prost_types::FileDescriptorSet::decode(ratescope_service::DESCRIPTORS).unwrap();
-    let mut all = set.file.iter().flat_map(|file| {
-        let package = format!(".{}", file.package());
-        let messages = file.message_type.iter().flat_map(|outer| {
-            let inner = outer.nested_type.iter();
-            let inner = inner.map(|inner| (format!("{}.{}", outer.name(), inner.name()), inner));
-            inner.chain([(outer.name().to_owned(), outer)])
-        });
-        messages.map(move |(name, message)| (format!("{package}.{name}"), message))
-    });
-    let (_, message) = all.find(|(found, _)| found == name).unwrap();
+    let all = set
+        .file
+        .iter()
+        .flat_map(|file| within(&format!(".{}", file.package()), &file.message_type));
+    let all: BTreeMap<String, &DescriptorProto> = all.collect();
+    let message = all[name];
     let mut missing: BTreeSet<i32> = message.field.iter().map(|field| field.number()).collect();
     let mut fields = message.field.len();
     let mut rest = bytes;

@@ -6,7 +6,7 @@ use super::shell::{self, Folder, Port, Running};
 use ratescope::internal::yaml;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -76,6 +76,18 @@ pub(crate) fn start_envoy(
     more: &[(&str, String)],
     folder: &Folder,
 ) -> (Running, SocketAddr) {
+    let timeout = [("timeout: 0.25s", format!("timeout: {timeout}"))];
+    start_envoy_of("envoy.yaml", envoy, services, &[&timeout, more].concat(), folder)
+}
+
+/// Starts Envoy with the example `name` in front of the services at these ports.
+fn start_envoy_of(
+    name: &str,
+    envoy: &Path,
+    services: &[u16],
+    more: &[(&str, String)],
+    folder: &Folder,
+) -> (Running, SocketAddr) {
     static STARTED: AtomicU32 = AtomicU32::new(0);
     let id = std::process::id() % 30_000 * 8 + STARTED.fetch_add(1, Ordering::Relaxed);
     let args = ["--concurrency", "1", "--base-id", &id.to_string(), "-l", "off", "-c"];
@@ -90,9 +102,8 @@ pub(crate) fn start_envoy(
     let changes = [
         ("port_value: 3000", format!("port_value: {}", upstream().port())),
         (own, endpoints.join("\n        ")),
-        ("timeout: 0.25s", format!("timeout: {timeout}")),
     ];
-    start(envoy, &args, "envoy.yaml", &[&changes, more].concat(), folder)
+    start(envoy, &args, name, &[&changes, more].concat(), folder)
 }
 
 #[test]
@@ -201,6 +212,72 @@ fn envoy_before_a_service_that_ends() {
         while all_go_on() && total(&stays) < then + 100 {}
         is_over.store(true, Ordering::Relaxed);
     });
+}
+
+/// Two Envoys decide themselves by what they are assigned: together they admit what the limit does, whatever comes in
+/// between. All of it passes, since they report every 5 s what they need.
+#[cfg(unix)]
+#[test]
+fn two_envoys_with_quotas() {
+    let Some(server) = program("ENVOY", "envoy") else { return };
+    let folder = Folder::new("envoy-quotas");
+    let write = |most: u32| {
+        let rules = format!(
+            "domain: web\ndescriptors:\n- {{key: user, limit: fixed-window {most}/365d}}\n"
+        );
+        folder.write("rules.yaml", rules)
+    };
+    let grpc = Port::hold();
+    let here = grpc.to_string();
+    let begin = |most: u32| Program::start(&write(most), &["--grpc", &here, "--watch", "100ms"]);
+    let limits = begin(40);
+    let start = || start_envoy_of("envoy-quotas.yaml", &server, &[grpc.number], &[], &folder);
+    let ((_one, first), (_other, second)) = (start(), start());
+    // Envoy closes a connection late after an answer of its own, so it is closed here.
+    let is_refused = |at: SocketAddr, user: &str| {
+        let mut stream = TcpStream::connect(at).unwrap();
+        write!(stream, "GET / HTTP/1.1\r\nhost: localhost\r\nx-user: {user}\r\n\r\n").unwrap();
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).unwrap();
+        &status == b"HTTP/1.1 429"
+    };
+    // Both ask until so many have passed. Returns how many passed at each.
+    let passed = |user: &str, most: u32| {
+        let all = AtomicU32::new(0);
+        thread::scope(|scope| {
+            let asks = |at| {
+                let all = &all;
+                scope.spawn(move || {
+                    let mut own = 0;
+                    while all.load(Ordering::Relaxed) < most {
+                        let passes = !is_refused(at, user);
+                        all.fetch_add(passes.into(), Ordering::Relaxed);
+                        own += u32::from(passes);
+                    }
+                    own
+                })
+            };
+            [asks(first), asks(second)].map(|one| one.join().unwrap())
+        })
+    };
+    let is_over = |user: &str| (0..50).all(|_| is_refused(first, user) && is_refused(second, user));
+    let [one, other] = passed("ann", 40);
+    assert!(one > 0 && other > 0 && one + other == 40, "{one} and {other}");
+    assert!(is_over("ann"));
+    // Others see what was assigned.
+    let left =
+        |user: &str| get(limits.http, &format!("/check?domain=web&user={user}&hits=0"), "").0;
+    assert_eq!([left("ann"), left("bob")], [429, 200]);
+    // A reload takes effect with the next assignments.
+    write(60);
+    let [one, other] = passed("ann", 20);
+    assert!(one + other == 20 && is_over("ann"), "{one} and {other}");
+    // The service ends, which breaks both streams, and one begins that knows nothing.
+    let log = limits.ended();
+    assert!(!log.contains("ERROR"), "{log}");
+    let _again = begin(30);
+    let [one, other] = passed("ann", 30);
+    assert!(one + other == 30 && is_over("ann"), "{one} and {other}");
 }
 
 /// Starts nginx in front of the service at an address.

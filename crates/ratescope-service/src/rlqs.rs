@@ -1,0 +1,396 @@
+//! Envoy's rate limit quota service (RLQS): an Envoy decides by itself about events that it was assigned.
+//!
+//! Envoy groups requests into *buckets*, and reports what it has allowed and refused in each. It is assigned a number of
+//! events, which are counted in the limits before: a lease, as in [`ratescope::share`]. An assignment replaces the one
+//! before it. Once that is certain, what was not used of it is given back.
+//!
+//! The bucket id has the fields of an event, as those of `/check` by HTTP, since it has no order. An Envoy is assigned what
+//! it uses in a second at the pace of its last report, and a tenth of what the limits admit from rest for more than that; at
+//! most what is left, divided by the streams with the same bucket. It gets a new assignment at each report, and each second
+//! while the last one may be used up within a second.
+//!
+//! **What passes.** Let B(w) be what the limits admit in any window of length w, and a the longest time for which an Envoy
+//! uses an assignment. What passes in a window of length w was counted in the window of w + a that ends with it, and not
+//! given back. What was counted obeys the limits, so at most B(w + a) passes: B(w), and what was assigned and not used when the
+//! window began. For a busy bucket, a is a second and the delay of the answer; for others at most the time between two
+//! reports; and if the stream breaks, [`TTL`].
+//!
+//! Three things pass beside that: what an Envoy admits without an assignment, which is counted when it is reported; what is
+//! left of an assignment that is given back while the next one is delayed by more than a second; and what is decided
+//! while the store can't be asked.
+//!
+//! **What Envoy does**, as tried with 1.40. It reports all buckets every 5 s, whatever `reporting_interval` says, and a new
+//! bucket at once. It knows blanket rules and token buckets, and ignores `requests_per_time_unit`. A token bucket that
+//! replaces another one takes over the part that is left there; after `DENY_ALL` it begins full, so each assignment is
+//! preceded by that. The time to live counts in whole seconds, and an assignment without one has ended.
+
+pub(super) mod message;
+
+use super::decide::{DETAILS, NoAnswer};
+use super::domain::Domain;
+use super::forms::Named;
+use super::message::Entry;
+use super::{Forms, Service};
+use message::{BlanketRule, BucketAction, BucketId, RateLimitStrategy, TokenBucket};
+use message::{RateLimitQuotaResponse, RateLimitQuotaUsageReports};
+use prost::Message;
+use prost_types::Duration;
+use ratescope::clock::{Clock, SystemClock};
+use ratescope::event::{Event, Fields};
+use ratescope::limit::MAX_COST;
+use ratescope::rules::{Rules, Store};
+use ratescope::share::from_rest;
+use ratescope::time::{Span, Time};
+use ratescope_tower::internal::retry;
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How often a bucket in use gets an assignment.
+pub(super) const RENEWAL: Span = Span::from_secs(1);
+
+/// How long an assignment can be used, in seconds: twice the interval of reports.
+const TTL: i64 = 10;
+
+/// The time without a report after which a bucket gets no more assignments.
+const SILENT: Span = Span::from_secs(15);
+
+/// The time without an event after which a bucket is abandoned.
+const IDLE: Span = Span::from_mins(1);
+
+/// The interval in which Envoy's token bucket gets a token: about 12 days. So it has no more than what is assigned. As it is
+/// a power of two, no token is lost to rounding.
+const FILL: i64 = 1 << 20;
+
+/// The most assignments of a bucket that may be unused. The events of further ones stay counted.
+const LEASES: usize = 64;
+
+/// The bytes of the bucket ids of one stream, each with [`OVERHEAD`]. Further buckets are counted and abandoned.
+const ROOM: usize = 64 << 10;
+
+/// The longest message in bytes: twice what the buckets of a stream can have.
+pub(super) const LONGEST: usize = 2 * ROOM;
+
+/// What a bucket takes besides its id.
+const OVERHEAD: usize = 64;
+
+/// The streams that have a bucket, by its domain and id.
+#[derive(Default)]
+pub(super) struct Holders(Mutex<BTreeMap<(String, BucketId), Arc<()>>>);
+
+impl Holders {
+    fn join(&self, domain: &str, id: &BucketId) -> Arc<()> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(all.entry((domain.to_owned(), id.clone())).or_default())
+    }
+
+    fn leave(&self, domain: &str, id: &BucketId, bucket: Bucket) {
+        let key = (domain.to_owned(), id.clone());
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(bucket);
+        if all.get(&key).is_some_and(|holders| Arc::strong_count(holders) == 1) {
+            all.remove(&key);
+        }
+    }
+}
+
+/// A bucket of one Envoy.
+struct Bucket {
+    /// What was assigned and may be unused, the oldest first.
+    leases: VecDeque<Lease>,
+    /// How many of these events were not reported as used.
+    held: u64,
+    /// The events in a second, by the last report.
+    pace: f64,
+    reported: Time,
+    /// The last report of any event.
+    used: Time,
+    /// One for each stream that has it, and one more.
+    holders: Arc<()>,
+}
+
+impl Bucket {
+    /// True if its last assignment may be used up within a second, at the pace of the last report.
+    fn is_due(&self, now: Time) -> bool {
+        let lasts =
+            |lease: &Lease| self.pace * (now.since(lease.sent) + 1.0) <= lease.events as f64;
+        now < self.reported.after(SILENT) && !self.leases.back().is_some_and(lasts)
+    }
+}
+
+/// Events that were counted in advance; none, if the Envoy was told to allow or to refuse everything.
+struct Lease {
+    events: u64,
+    sent: Time,
+    /// When they were counted, by the clock of the store.
+    counted: Time,
+}
+
+enum Assignment {
+    AllowAll,
+    DenyAll,
+    Events(u32),
+}
+
+/// The stream of one Envoy.
+pub struct QuotaStream<C: Clock = SystemClock> {
+    service: Arc<Service<C>>,
+    domain: String,
+    buckets: BTreeMap<BucketId, Bucket>,
+    room: usize,
+}
+
+impl<C: Clock> QuotaStream<C> {
+    /// A stream on which nothing was reported yet.
+    pub fn new(service: Arc<Service<C>>) -> Self {
+        QuotaStream { service, domain: String::new(), buckets: BTreeMap::new(), room: ROOM }
+    }
+
+    /// Counts what an Envoy reports, and assigns events to the buckets that it names.
+    ///
+    /// # Errors
+    /// If the reports are malformed.
+    pub async fn report(
+        &mut self,
+        reports: RateLimitQuotaUsageReports,
+    ) -> Result<RateLimitQuotaResponse, NoAnswer> {
+        let invalid = |why: &str| Err(NoAnswer::Invalid(why.to_owned()));
+        if self.domain.is_empty() {
+            self.domain = reports.domain;
+        } else if !reports.domain.is_empty() && reports.domain != self.domain {
+            return invalid("a stream is for one domain");
+        }
+        if self.domain.is_empty() {
+            return invalid("the domain is missing");
+        }
+        if self.service.domain(&self.domain).is_none() {
+            self.service.meters().count_unknown_domain();
+        }
+        let mut sums = BTreeMap::<BucketId, [u64; 2]>::new();
+        for usage in reports.bucket_quota_usages {
+            let id = usage.bucket_id.unwrap_or_default().sorted();
+            if id.bucket.is_empty() {
+                return invalid("a bucket id has no entries");
+            }
+            let [allowed, denied] = sums.entry(id).or_default();
+            *allowed = allowed.saturating_add(usage.num_requests_allowed);
+            *denied = denied.saturating_add(usage.num_requests_denied);
+        }
+        let mut actions = Vec::new();
+        for (id, [allowed, denied]) in sums {
+            let now = self.service.clock.now();
+            let of = Asked::new(&self.service, &self.domain, &id);
+            let size = id.encoded_len() + OVERHEAD;
+            if !self.buckets.contains_key(&id) && size > self.room {
+                of.count_late(allowed, now).await;
+                actions.push(BucketAction::new(&id, None));
+                continue;
+            }
+            let bucket = self.buckets.entry(id.clone()).or_insert_with(|| {
+                self.room -= size;
+                let holders = self.service.holders.join(&self.domain, &id);
+                let leases = VecDeque::new();
+                Bucket { leases, held: 0, pace: 0.0, reported: now, used: now, holders }
+            });
+            of.settle(bucket, allowed, denied, now).await;
+            if bucket.used.after(IDLE) <= now {
+                actions.push(BucketAction::new(&id, None));
+                self.room += size;
+                // Envoy may have used the rest without reporting it, so it stays counted.
+                if let Some(bucket) = self.buckets.remove(&id) {
+                    self.service.holders.leave(&self.domain, &id, bucket);
+                }
+                continue;
+            }
+            let assignment = of.assign(bucket, denied, now).await;
+            actions.extend(assignment.actions(&id));
+        }
+        Ok(RateLimitQuotaResponse { bucket_action: actions })
+    }
+
+    /// Assigns events to the buckets whose last assignment may be used up soon. Call it every second.
+    pub async fn renew(&mut self) -> RateLimitQuotaResponse {
+        let mut actions = Vec::new();
+        for (id, bucket) in &mut self.buckets {
+            let now = self.service.clock.now();
+            if bucket.is_due(now) {
+                let had_events = bucket.leases.back().is_some_and(|lease| lease.events > 0);
+                let of = Asked::new(&self.service, &self.domain, id);
+                let assignment = of.assign(bucket, 0, now).await;
+                if had_events || matches!(assignment, Assignment::Events(_)) {
+                    actions.extend(assignment.actions(id));
+                }
+            }
+        }
+        RateLimitQuotaResponse { bucket_action: actions }
+    }
+}
+
+impl<C: Clock> Drop for QuotaStream<C> {
+    /// The Envoy may use what it was assigned, so that stays counted.
+    fn drop(&mut self) {
+        for (id, bucket) in core::mem::take(&mut self.buckets) {
+            self.service.holders.leave(&self.domain, &id, bucket);
+        }
+    }
+}
+
+/// The limits that are asked about a bucket.
+struct Asked<'a> {
+    domain: Option<Arc<Domain>>,
+    /// In their normal forms.
+    fields: SmallVec<[(Cow<'a, str>, Cow<'a, str>); 4]>,
+    forms: &'a Forms,
+    /// True if rules are about a path that servers read in different ways.
+    is_doubtful: bool,
+}
+
+impl<'a> Asked<'a> {
+    fn new<C: Clock>(service: &'a Service<C>, domain: &str, id: &'a BucketId) -> Self {
+        let (domain, forms) = (service.domain(domain), &*service.forms);
+        let each = || id.bucket.iter().map(|Entry { key, value }| (key.as_str(), value.as_str()));
+        let fields = each().map(|(key, value)| (key.into(), forms.read(key, value))).collect();
+        let is_doubtful = domain.as_ref().is_some_and(|domain| {
+            let rules = domain.store.rules();
+            each().any(|(key, value)| forms.doubt(key, value, &rules).is_some())
+        });
+        Asked { domain, fields, forms, is_doubtful }
+    }
+
+    fn fields(&self) -> Named<'_> {
+        Named { fields: &self.fields, forms: self.forms }
+    }
+
+    /// Takes a report of a bucket.
+    async fn settle(&self, bucket: &mut Bucket, allowed: u64, denied: u64, now: Time) {
+        let events = allowed.saturating_add(denied);
+        bucket.pace = events as f64 / now.since(bucket.reported).max(1.0);
+        bucket.reported = now;
+        if events > 0 {
+            bucket.used = now;
+        }
+        let mut ended = Vec::new();
+        // The Envoy has had the next one for a while.
+        while bucket.leases.get(1).is_some_and(|next| next.sent.after(RENEWAL) <= now) {
+            ended.extend(bucket.leases.pop_front());
+        }
+        let in_hand = bucket.leases.iter().map(|lease| lease.events).sum();
+        let mut spare = bucket.held.saturating_sub(allowed).saturating_sub(in_hand);
+        let uncounted = allowed.saturating_sub(bucket.held);
+        bucket.held = bucket.held.saturating_sub(allowed).min(in_hand);
+        // The oldest first: they count for the shortest time from now on.
+        for lease in ended {
+            let back = lease.events.min(spare);
+            spare -= back;
+            self.count(-(back as f64), lease.counted, now).await;
+        }
+        self.count_late(uncounted, now).await;
+    }
+
+    /// Counts events that have passed without an assignment, at most twice what the limits admit from rest.
+    async fn count_late(&self, events: u64, now: Time) {
+        let most =
+            self.domain.as_ref().and_then(|domain| most(&domain.store.rules(), &self.fields()));
+        let cost = most.map_or(0.0, |most| (events as f64).min(2.0 * most.events));
+        self.count(cost, now, now).await;
+    }
+
+    async fn count(&self, cost: f64, at: Time, now: Time) {
+        if let Some(domain) = self.domain.as_ref().filter(|_| cost != 0.0) {
+            let event = Event { time: at, cost, fields: &self.fields() };
+            // What can't be given back stays counted.
+            let _ = domain.store.settle_async(&event, now, None).await;
+        }
+    }
+
+    /// Counts events in advance.
+    async fn assign(&self, bucket: &mut Bucket, denied: u64, now: Time) -> Assignment {
+        let (assignment, counted) = self.decide(bucket, denied, now).await;
+        let events = if let Assignment::Events(n) = assignment { n.into() } else { 0 };
+        bucket.held += events;
+        if bucket.leases.len() == LEASES {
+            let oldest = bucket.leases.pop_front().map_or(0, |lease| lease.events);
+            bucket.held = bucket.held.saturating_sub(oldest);
+        }
+        bucket.leases.push_back(Lease { events, sent: now, counted });
+        assignment
+    }
+
+    /// Decides what to assign, and says when it was counted.
+    async fn decide(&self, bucket: &Bucket, denied: u64, now: Time) -> (Assignment, Time) {
+        let Some(domain) = &self.domain else { return (Assignment::AllowAll, now) };
+        if self.is_doubtful {
+            return (Assignment::DenyAll, now);
+        }
+        let fields = self.fields();
+        let Some(most) = most(&domain.store.rules(), &fields) else {
+            return (Assignment::AllowAll, now);
+        };
+        let event = |cost| Event { time: now, cost, fields: &fields };
+        let look = domain.store.peek_async(&event(1.0), DETAILS).await;
+        let left = match (retry(&look), look.quota()) {
+            (Some(_), _) if denied == 0 => return (Assignment::DenyAll, now),
+            // They are counted as refused.
+            (Some(_), _) => denied as f64,
+            (None, None) => return (Assignment::AllowAll, now),
+            (None, Some(quota)) => {
+                let holders = Arc::strong_count(&bucket.holders).saturating_sub(1).max(1) as f64;
+                let wanted = bucket.pace.ceil() + (most.events / 10.0 / holders).floor();
+                wanted.min((quota.remaining / holders).floor())
+            }
+        };
+        let events = if most.is_one { 1.0 } else { left.clamp(1.0, MAX_COST.min(u32::MAX.into())) };
+        let event = event(events);
+        let decision = domain.store.check_async(&event, DETAILS).await;
+        domain.front.record(&event, &decision, now);
+        match retry(&decision) {
+            None => (Assignment::Events(events as u32), decision.time),
+            Some(_) => (Assignment::DenyAll, now),
+        }
+    }
+}
+
+/// What may be assigned at all.
+struct Most {
+    /// The events that the limits admit from rest.
+    events: f64,
+    /// True if a rule has a cost of its own, which counts once for any number of events.
+    is_one: bool,
+}
+
+/// What the limits may assign that apply to an event with these fields; `None` without any.
+fn most(rules: &Rules, fields: &dyn Fields) -> Option<Most> {
+    let asks = rules.ask(&Event { time: Time::ZERO, cost: 1.0, fields: &fields }, None);
+    let is_one = asks.iter().any(|ask| ask.cost != 1.0);
+    let firm = asks.iter().filter(|ask| ask.is_firm());
+    let limits = firm.filter_map(|ask| rules.plan().get(ask.at));
+    let events = limits.map(|planned| from_rest(&planned.limit.limiter)).reduce(f64::min)?;
+    Some(Most { events, is_one })
+}
+
+impl Assignment {
+    fn actions(&self, id: &BucketId) -> impl Iterator<Item = BucketAction> {
+        let action = |strategy| BucketAction::new(id, Some(strategy));
+        let blanket = |rule: BlanketRule| RateLimitStrategy {
+            blanket_rule: Some(rule.into()),
+            token_bucket: None,
+        };
+        let first = match self {
+            Assignment::AllowAll => BlanketRule::AllowAll,
+            _ => BlanketRule::DenyAll,
+        };
+        let second = match self {
+            Assignment::Events(events) => Some(RateLimitStrategy {
+                blanket_rule: None,
+                token_bucket: Some(TokenBucket {
+                    max_tokens: *events,
+                    tokens_per_fill: Some(1),
+                    fill_interval: Some(Duration { seconds: FILL, nanos: 0 }),
+                }),
+            }),
+            _ => None,
+        };
+        [Some(action(blanket(first))), second.map(action)].into_iter().flatten()
+    }
+}

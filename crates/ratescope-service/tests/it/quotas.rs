@@ -1,0 +1,370 @@
+//! Envoy's rate limit quota service: what each Envoy is assigned, by a clock that is set.
+
+use super::requests::{ask, descriptor, request, service};
+use futures_util::FutureExt;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use ratescope::clock::FakeClock;
+use ratescope::{Span, Time};
+use ratescope_service::{
+    BlanketRule, BucketAction, BucketId, BucketQuotaUsage, Code, Entry, NoAnswer, QuotaStream,
+    RateLimitQuotaResponse, RateLimitQuotaUsageReports, Service,
+};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+const RULES: &str = "
+domain: web
+descriptors:
+- key: user
+  limit: sliding-log 100/1m
+- key: ip
+  limit: gcra 2/1m
+- key: team
+  limit: gcra 1000/1s
+- key: once
+  limit: fixed-window 300/365d
+- key: path
+  limit: sliding-log 100/1m
+- key: export
+  limit: sliding-log 100/1m
+  cost: 5
+";
+
+type Shared = Arc<Service<FakeClock>>;
+
+fn shared() -> (Shared, FakeClock) {
+    let (service, clock) = service(RULES);
+    (Arc::new(service), clock)
+}
+
+fn id(entries: &[(&str, &str)]) -> BucketId {
+    let entry = |&(key, value): &(&str, &str)| Entry { key: key.into(), value: value.into() };
+    BucketId { bucket: entries.iter().map(entry).collect() }
+}
+
+fn usage(id: BucketId, allowed: u64, denied: u64) -> BucketQuotaUsage {
+    BucketQuotaUsage {
+        bucket_id: Some(id),
+        num_requests_allowed: allowed,
+        num_requests_denied: denied,
+    }
+}
+
+fn reports(usages: Vec<BucketQuotaUsage>) -> RateLimitQuotaUsageReports {
+    RateLimitQuotaUsageReports { domain: "web".into(), bucket_quota_usages: usages }
+}
+
+fn try_report(
+    stream: &mut QuotaStream<FakeClock>,
+    reports: RateLimitQuotaUsageReports,
+) -> Result<Vec<String>, NoAnswer> {
+    let answer = stream.report(reports).now_or_never().expect("memory needs no waiting");
+    answer.map(|answer| in_words(&answer))
+}
+
+/// Reports one bucket with one entry.
+fn report(
+    stream: &mut QuotaStream<FakeClock>,
+    entry: (&str, &str),
+    allowed: u64,
+    denied: u64,
+) -> Vec<String> {
+    try_report(stream, reports(vec![usage(id(&[entry]), allowed, denied)])).unwrap()
+}
+
+fn renew(stream: &mut QuotaStream<FakeClock>) -> Vec<String> {
+    in_words(&stream.renew().now_or_never().expect("memory needs no waiting"))
+}
+
+/// The actions, as in `ann 11`. Before a number of events, everything is refused: so the bucket begins full.
+fn in_words(answer: &RateLimitQuotaResponse) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for action in &answer.bucket_action {
+        let BucketAction { bucket_id, quota_assignment_action, abandon_action } = action;
+        let values = bucket_id.as_ref().unwrap().bucket.iter().map(|entry| entry.value.as_str());
+        let name = values.collect::<Vec<_>>().join("+");
+        let Some(assigned) = quota_assignment_action else {
+            assert!(abandon_action.is_some());
+            words.push(format!("{name} abandoned"));
+            continue;
+        };
+        assert_eq!(assigned.assignment_time_to_live.unwrap().seconds, 10);
+        let strategy = assigned.rate_limit_strategy.as_ref().unwrap();
+        let Some(tokens) = strategy.token_bucket else {
+            let all = [(0, BlanketRule::AllowAll), (1, BlanketRule::DenyAll)];
+            let rule = all.iter().find(|(n, _)| strategy.blanket_rule == Some(*n)).unwrap().1;
+            words.push(format!("{name} {rule:?}"));
+            continue;
+        };
+        assert_eq!(words.pop(), Some(format!("{name} DenyAll")));
+        // It gets no token while it is valid.
+        assert_eq!(
+            (tokens.tokens_per_fill, tokens.fill_interval.unwrap().seconds),
+            (Some(1), 1 << 20)
+        );
+        words.push(format!("{name} {}", tokens.max_tokens));
+    }
+    words
+}
+
+/// How many events the limits leave to others.
+fn left(service: &Shared, entry: (&str, &str)) -> u32 {
+    let mut look = descriptor(&[entry]);
+    look.hits_addend = Some(0);
+    ask(service, &request(vec![look])).unwrap().statuses[0].limit_remaining
+}
+
+#[test]
+fn what_is_assigned_is_counted_and_what_was_not_used_is_given_back() {
+    let (service, clock) = shared();
+    let mut envoy = QuotaStream::new(Arc::clone(&service));
+    let ann = ("user", "ann");
+    // One event has passed before there was an assignment. One a second, and a tenth of the limit.
+    assert_eq!(report(&mut envoy, ann, 1, 0), ["ann 11"]);
+    assert_eq!(left(&service, ann), 88);
+    clock.advance(Span::from_secs(5));
+    // What is left of the first assignment can be used until the second one arrives.
+    assert_eq!(report(&mut envoy, ann, 3, 0), ["ann 11"]);
+    assert_eq!(left(&service, ann), 77);
+    clock.advance(Span::from_secs(5));
+    // Two more were used. The first assignment has ended, and 6 of it were surely not used.
+    assert_eq!(report(&mut envoy, ann, 2, 0), ["ann 11"]);
+    assert_eq!(left(&service, ann), 77 + 6 - 11);
+    // The stream breaks. What the Envoy has stays counted, until the limit forgets it.
+    drop(envoy);
+    assert_eq!(left(&service, ann), 72);
+    clock.advance(Span::from_mins(1));
+    assert_eq!(left(&service, ann), 100);
+}
+
+#[test]
+fn envoys_share_what_is_left_and_others_see_it() {
+    let (service, clock) = shared();
+    let [mut one, mut other] = [(); 2].map(|()| QuotaStream::new(Arc::clone(&service)));
+    let ann = ("user", "ann");
+    assert_eq!(report(&mut one, ann, 0, 1), ["ann 11"]);
+    assert_eq!(report(&mut other, ann, 0, 1), ["ann 6"]);
+    clock.advance(Span::from_secs(5));
+    // A thousand requests a second: each gets its part of what is left.
+    assert_eq!(report(&mut one, ann, 11, 4989), ["ann 41"]);
+    assert_eq!(report(&mut other, ann, 6, 4994), ["ann 21"]);
+    for expected in [["ann 10"], ["ann 5"], ["ann 3"], ["ann 1"], ["ann 1"], ["ann 1"]] {
+        clock.advance(Span::from_secs(1));
+        assert_eq!(renew(&mut one), expected);
+    }
+    // All 100 are assigned, to the first one up to here.
+    assert_eq!(left(&service, ann), 0);
+    assert_eq!(renew(&mut one), ["ann DenyAll"]);
+    assert_eq!(renew(&mut other), ["ann DenyAll"]);
+    // Nothing has changed.
+    assert_eq!(renew(&mut other), [""; 0]);
+    let check = request(vec![descriptor(&[ann])]);
+    assert_eq!(ask(&service, &check).unwrap().overall_code(), Code::OverLimit);
+    // The other one ends; what is left later is for the first one.
+    drop(other);
+    clock.advance(Span::from_mins(1));
+    assert_eq!(report(&mut one, ann, 0, 60_000), ["ann 100"]);
+}
+
+#[test]
+fn a_bucket_is_assigned_more_before_it_has_used_all_until_its_envoy_is_silent() {
+    let (service, clock) = shared();
+    let mut envoy = QuotaStream::new(Arc::clone(&service));
+    let (red, ann) = (("team", "red"), ("user", "ann"));
+    assert_eq!(report(&mut envoy, red, 0, 500), ["red 600"]);
+    assert_eq!(report(&mut envoy, ann, 0, 1), ["ann 11"]);
+    for second in 1..20 {
+        clock.advance(Span::from_secs(1));
+        // 500 in a second, and one in a second.
+        let expected: &[&str] = match second {
+            11 => &["red 600", "ann 11"],
+            1..15 => &["red 600"],
+            _ => &[],
+        };
+        assert_eq!(renew(&mut envoy), expected, "{second}");
+    }
+    // It used nothing since.
+    assert_eq!(report(&mut envoy, red, 0, 0), ["red 100"]);
+    clock.advance(Span::from_secs(10));
+    assert_eq!(renew(&mut envoy), [""; 0]);
+}
+
+#[test]
+fn an_idle_bucket_is_abandoned_and_makes_room() {
+    let (service, clock) = shared();
+    let mut envoy = QuotaStream::new(Arc::clone(&service));
+    // Each takes 83 of 65,536 bytes.
+    let users = |range: core::ops::Range<u32>| {
+        let one = |n| usage(id(&[("user", &format!("user-{n:04}"))]), 1, 0);
+        reports(range.map(one).collect())
+    };
+    let answer = try_report(&mut envoy, users(0..1000)).unwrap();
+    assert_eq!(answer.len(), 1000);
+    assert_eq!(
+        (answer[788].as_str(), answer[789].as_str()),
+        ("user-0788 11", "user-0789 abandoned")
+    );
+    // An event of a bucket without room counts nevertheless.
+    assert_eq!(left(&service, ("user", "user-0999")), 99);
+    clock.advance(Span::from_secs(59));
+    let idle = vec![usage(id(&[("user", "user-0000")]), 0, 0)];
+    assert_eq!(try_report(&mut envoy, reports(idle.clone())).unwrap(), ["user-0000 10"]);
+    clock.advance(Span::from_secs(1));
+    assert_eq!(try_report(&mut envoy, reports(idle)).unwrap(), ["user-0000 abandoned"]);
+    let answer = try_report(&mut envoy, users(998..1000)).unwrap();
+    assert_eq!(answer, ["user-0998 11", "user-0999 abandoned"]);
+    // An id that is too long for any stream.
+    let long = vec![usage(id(&[("user", &"a".repeat(1 << 16))]), 0, 1)];
+    assert!(try_report(&mut envoy, reports(long)).unwrap()[0].ends_with("abandoned"));
+}
+
+#[test]
+fn what_a_bucket_id_may_be() {
+    let (service, _) = shared();
+    let mut envoy = QuotaStream::new(Arc::clone(&service));
+    let mut one = |id: BucketId| try_report(&mut envoy, reports(vec![usage(id, 0, 1)]));
+    // The order of a map says nothing, and of equal keys the last one counts.
+    assert_eq!(one(id(&[("user", "ann"), ("env", "test")])).unwrap(), ["test+ann 11"]);
+    assert_eq!(one(id(&[("env", "test"), ("user", "ann")])).unwrap(), ["test+ann 11"]);
+    assert_eq!(one(id(&[("user", "bob"), ("user", "eve")])).unwrap(), ["eve 11"]);
+    assert_eq!(left(&service, ("user", "bob")), 100);
+    // No rule is for these.
+    assert_eq!(one(id(&[("region", "north")])).unwrap(), ["north AllowAll"]);
+    assert_eq!(one(id(&[("user", "")])).unwrap(), [" AllowAll"]);
+    // A path is read in its normal form, and refused if servers read it in different ways.
+    assert_eq!(one(id(&[("path", "/a//b?c")])).unwrap(), ["/a//b?c 11"]);
+    assert_eq!(left(&service, ("path", "/a/b")), 89);
+    assert_eq!(one(id(&[("path", "/a%2fb")])).unwrap(), ["/a%2fb DenyAll"]);
+    // A rule with a cost of its own counts it once for each assignment.
+    assert_eq!(one(id(&[("export", "all")])).unwrap(), ["all 1"]);
+    assert_eq!(left(&service, ("export", "all")), 95);
+    let why = |answer: Result<_, NoAnswer>| answer.unwrap_err().to_string();
+    assert_eq!(why(one(id(&[]))), "a bucket id has no entries");
+    assert_eq!(why(one(BucketId::default())), "a bucket id has no entries");
+    let of = |domain: &str| RateLimitQuotaUsageReports {
+        domain: domain.into(),
+        bucket_quota_usages: vec![usage(id(&[("user", "ann")]), 0, 1)],
+    };
+    assert_eq!(why(try_report(&mut envoy, of("other"))), "a stream is for one domain");
+    // It may be missing after the first report.
+    assert_eq!(try_report(&mut envoy, of("")).unwrap(), ["ann 11"]);
+    let [mut other, mut none] = [(); 2].map(|()| QuotaStream::new(Arc::clone(&service)));
+    assert_eq!(try_report(&mut other, of("other")).unwrap(), ["ann AllowAll"]);
+    assert_eq!(why(try_report(&mut none, of(""))), "the domain is missing");
+}
+
+#[test]
+fn absurd_numbers_spoil_a_key_for_two_periods_at_most() {
+    let (service, clock) = shared();
+    let mut envoy = QuotaStream::new(Arc::clone(&service));
+    let ip = || id(&[("ip", "192.0.2.7")]);
+    let twice = vec![usage(ip(), u64::MAX, u64::MAX), usage(ip(), u64::MAX, 1)];
+    assert_eq!(try_report(&mut envoy, reports(twice)).unwrap(), ["192.0.2.7 DenyAll"]);
+    clock.advance(Span::from_mins(2));
+    assert_eq!(left(&service, ("ip", "192.0.2.7")), 2);
+    // The pace of this report has ended.
+    assert_eq!(renew(&mut envoy), [""; 0]);
+    assert_eq!(report(&mut envoy, ("ip", "192.0.2.7"), 0, u64::MAX), ["192.0.2.7 2"]);
+    assert_eq!(renew(&mut envoy), ["192.0.2.7 DenyAll"]);
+}
+
+/// An Envoy with one bucket, whose requests are refused without an assignment.
+struct Envoy {
+    stream: QuotaStream<FakeClock>,
+    tokens: u64,
+    ends: Time,
+    used: [u64; 2],
+    is_known: bool,
+    /// The answers on their way, and when they arrive.
+    coming: VecDeque<(Time, u64)>,
+}
+
+impl Envoy {
+    fn new(service: &Shared) -> Self {
+        Envoy {
+            stream: QuotaStream::new(Arc::clone(service)),
+            tokens: 0,
+            ends: Time::ZERO,
+            used: [0; 2],
+            is_known: false,
+            coming: VecDeque::new(),
+        }
+    }
+
+    fn receive(&mut self, now: Time) {
+        while let Some((_, events)) = self.coming.front().filter(|(at, _)| *at <= now) {
+            (self.tokens, self.ends) = (*events, now.after(Span::from_secs(10)));
+            self.coming.pop_front();
+        }
+    }
+
+    fn request(&mut self, now: Time) -> bool {
+        let passes = self.tokens > 0 && now < self.ends;
+        self.tokens -= u64::from(passes);
+        self.used[usize::from(!passes)] += 1;
+        passes
+    }
+
+    fn take(&mut self, answer: Vec<String>, arrives: Time) {
+        for action in answer {
+            let number = action.split(' ').next_back().unwrap().parse().unwrap_or(0);
+            self.coming.push_back((arrives, number));
+        }
+    }
+
+    fn report(&mut self, arrives: Time) {
+        let [allowed, denied] = core::mem::take(&mut self.used);
+        self.is_known = true;
+        let answer = report(&mut self.stream, ("once", "all"), allowed, denied);
+        self.take(answer, arrives);
+    }
+}
+
+proptest! {
+    /// Whatever two Envoys and the callers of a service do, and whenever answers arrive within a second, no more passes
+    /// than the limit admits; and all of it passes in the end.
+    #[test]
+    fn the_sum_holds(
+        steps in vec((0..8u8, 0..2usize, 1..9u64, 0..10u64), 1..600),
+        breaks in 0..3u64,
+    ) {
+        let (service, clock) = shared();
+        let mut envoys = [(); 2].map(|()| Envoy::new(&service));
+        let check = request(vec![descriptor(&[("once", "all")])]);
+        let mut passed = 0;
+        let rest = (0..3000).map(|n| (0, n % 2, 4, 0));
+        for (tick, (what, which, n, delay)) in steps.iter().copied().chain(rest).enumerate() {
+            let now = ratescope::clock::Clock::now(&clock);
+            let arrives = now.after(Span::from_micros(delay * 100_000));
+            // Answers of one stream do not overtake each other.
+            let arrives = |envoy: &Envoy| envoy.coming.back().map_or(arrives, |one| one.0.max(arrives));
+            for (i, envoy) in envoys.iter_mut().enumerate() {
+                envoy.receive(now);
+                let at = arrives(envoy);
+                if envoy.is_known && tick % 50 == i * 7 {
+                    envoy.report(at);
+                }
+                if tick % 10 == 3 {
+                    let answer = renew(&mut envoy.stream);
+                    envoy.take(answer, at);
+                }
+            }
+            let envoy = &mut envoys[which];
+            match what {
+                0..4 => passed += (0..n).filter(|_| envoy.request(now)).count(),
+                4 if ask(&service, &check).unwrap().overall_code() == Code::Ok => passed += 1,
+                5 if n <= breaks => envoy.stream = QuotaStream::new(Arc::clone(&service)),
+                _ => {}
+            }
+            if !envoy.is_known {
+                let at = arrives(envoy);
+                envoy.report(at);
+            }
+            prop_assert!(passed <= 300, "{passed} in tick {tick}");
+            clock.advance(Span::from_micros(100_000));
+        }
+        // A stream that broke has lost what its Envoy held.
+        prop_assert!(breaks > 0 || passed == 300, "{passed}");
+    }
+}
