@@ -1,9 +1,11 @@
-//! Three processes on one Redis, each behind a connection of its own, which is slow, breaks or leads nowhere. Clients note
-//! what was decided and when, and the whole history is held against the bounds of `ratescope::share`.
+//! Three processes on one Redis, each behind a connection of its own, which is slow, breaks or leads nowhere. The clock of
+//! one of them is an hour ahead. Clients note what was decided and when, and the whole history is held against the bounds of
+//! `ratescope::share`.
 //!
 //! An event passes between the time at which it is sent and that at which its answer is there. So what is found in a window
 //! of these times has passed in it, however slow the machine is.
 
+use super::nodes::Cluster;
 use super::program::{Channel, Program, get};
 use super::requests::{descriptor, request};
 use super::server::{PATIENCE, Server, until};
@@ -15,6 +17,7 @@ use ratescope::share::Share;
 use ratescope_service::{Code, RateLimitDescriptor};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -74,7 +77,34 @@ struct Fleet {
     programs: Vec<Program>,
     ports: Vec<Port>,
     rules: PathBuf,
+    /// A library that sets the clock of a process an hour ahead.
+    ahead: PathBuf,
     _folder: Folder,
+}
+
+/// The process whose clock is an hour ahead, where a library can be put before that of C.
+const AHEAD: usize = 1;
+
+const CLOCK: &str = "
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    int failed = syscall(SYS_clock_gettime, clock, time);
+    if (!failed && clock == CLOCK_REALTIME) time->tv_sec += 3600;
+    return failed;
+}
+";
+
+/// Makes that library with the compiler that links Rust.
+fn ahead(folder: &Folder) -> PathBuf {
+    let (source, library) = (folder.write("ahead.c", CLOCK), folder.path("ahead.so"));
+    let mut made = Command::new("cc");
+    made.args(["-shared", "-fPIC", "-o"]).args([&library, &source]);
+    assert!(!cfg!(target_os = "linux") || made.status().unwrap().success());
+    library
 }
 
 impl Fleet {
@@ -87,16 +117,23 @@ impl Fleet {
             proxy.delay(delay);
         }
         let ports = DELAYS.map(|_| Port::hold()).into();
-        let mut fleet =
-            Fleet { redis, proxies, programs: Vec::new(), ports, rules, _folder: folder };
+        let (ahead, programs) = (ahead(&folder), Vec::new());
+        let mut fleet = Fleet { redis, proxies, programs, ports, rules, ahead, _folder: folder };
         fleet.programs = (0..DELAYS.len()).map(|process| fleet.program(process)).collect();
+        if cfg!(target_os = "linux") {
+            let hours = [0, AHEAD].map(|process| hour(&fleet.programs[process]));
+            assert_ne!(hours[0], hours[1]);
+        }
         Some(fleet)
     }
 
     fn program(&self, process: usize) -> Program {
         let store = self.proxies[process].url();
         let grpc = self.ports[process].to_string();
-        Program::start(&self.rules, &["--store", &store, "--deadline", "1s", "--grpc", &grpc])
+        let args = ["--store", &store, "--deadline", "1s", "--grpc", &grpc];
+        let ahead = [("LD_PRELOAD", self.ahead.to_str().unwrap())];
+        let variables = if process == AHEAD { &ahead[..] } else { &[] };
+        Program::start_in(&self.rules, &args, variables)
     }
 
     /// A number in the metrics of each process.
@@ -145,6 +182,13 @@ impl Fleet {
         let look = RateLimitDescriptor { hits_addend: Some(0), ..descriptor(&[("sum", round)]) };
         client.ask(look).await.1.unwrap_or(SUM)
     }
+}
+
+/// The hour on the clock of a process, as in `13`.
+fn hour(program: &Program) -> String {
+    let answer = get(program.admin, "/readyz", "").1.to_lowercase();
+    let date = answer.split("\r\ndate: ").nth(1).unwrap();
+    date.split([' ', ':']).nth(4).unwrap().to_owned()
 }
 
 /// A client of one process, which connects again when that has ended.
@@ -379,4 +423,51 @@ async fn three_processes_keep_their_bounds_whatever_breaks() {
     for name in ["ratescope_leased_events_total", "ratescope_synced_calls_total"] {
         assert!(fleet.sum(name) > 0.0, "{name}");
     }
+}
+
+/// The slot of a busy key moves from node to node while two processes hold leases of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slot_moves_while_leases_are_out() {
+    let Some(cluster) = Cluster::of_masters(2) else { return };
+    let folder = Folder::new("slots");
+    let (rules, url) = (folder.write("rules.yaml", RULES), cluster.url());
+    let args = ["--store", &url, "--deadline", "1s"];
+    let programs = [(); 2].map(|()| Program::start(&rules, &args));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let over = Arc::new(AtomicBool::new(false));
+    for process in [0, 1, 0, 1] {
+        let (seen, over) = (Arc::clone(&seen), Arc::clone(&over));
+        let port = programs[process].grpc.port();
+        tokio::spawn(async move {
+            let mut client = Client::new(process, port);
+            while !over.load(Ordering::Relaxed) {
+                let (one, _) = client.ask(descriptor(&[("bucket", "all")])).await;
+                seen.lock().unwrap().push(one);
+            }
+        });
+    }
+    let lent = || {
+        let each = programs.iter().map(|program| {
+            let metrics = get(program.admin, "/metrics", "").1;
+            let name = "\nratescope_leased_events_total ";
+            let value = metrics.split_once(name).and_then(|(_, rest)| rest.lines().next());
+            value.map_or(0.0, |value| value.parse().unwrap())
+        });
+        each.sum::<f64>()
+    };
+    let until_lent = async || {
+        let before = lent();
+        until("no lease is lent", async || lent() > before).await;
+    };
+    until_lent().await;
+    let keys: String = cluster.nodes.iter().map(|node| node.command(&["KEYS", "*"])).collect();
+    let slot = cluster.slot(keys.lines().find(|line| line.contains("bucket")).unwrap());
+    for _ in 0..3 {
+        cluster.move_slot(&slot);
+        until_lent().await;
+    }
+    over.store(true, Ordering::Relaxed);
+    until("a client goes on", async || Arc::strong_count(&over) == 1).await;
+    let limiter: AnyLimiter = BUCKET.parse().unwrap();
+    hold("slots", &seen.lock().unwrap(), |window| LEASE.max_admitted(&limiter, window, 1.0));
 }
