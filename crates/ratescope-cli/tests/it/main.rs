@@ -22,8 +22,6 @@ mod proxy;
 mod redis_cli;
 mod rules_cli;
 mod run;
-#[path = "../../../../tests/common/seeds.rs"]
-mod seeds;
 mod serve;
 #[path = "../../../ratescope-redis/tests/it/redis/server.rs"]
 mod server;

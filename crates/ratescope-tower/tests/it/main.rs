@@ -17,6 +17,8 @@ mod grpc;
 #[path = "../../examples/hyper.rs"]
 mod hyper_example;
 mod middleware;
+#[path = "../../../../tests/common/seeds.rs"]
+mod seeds;
 #[path = "../../../ratescope-redis/tests/it/redis/server.rs"]
 mod server;
 mod service;

@@ -29,6 +29,8 @@ mod rate_limiter;
 #[path = "../../examples/restart.rs"]
 mod restart;
 mod rules;
+#[path = "../../../../tests/common/seeds.rs"]
+mod seeds;
 mod servers;
 #[path = "../../../../tests/common/set_back.rs"]
 mod set_back;

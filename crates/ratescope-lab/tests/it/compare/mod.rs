@@ -1,6 +1,7 @@
 //! The same events through many limiters: a run is decided by its commands and their times alone.
 
 mod history;
+mod invariants;
 mod lanes;
 mod links;
 mod past;

@@ -1,5 +1,6 @@
 //! Rules, scripts and settings as text.
 
+use super::invariants::hold;
 use super::table::rows;
 use super::*;
 use proptest::prelude::*;
@@ -187,6 +188,7 @@ proptest! {
         if let Some(link) = checked(&text, text.parse::<Link>()) {
             prop_assert_eq!(link.to_string().parse::<Link>().unwrap(), link);
         }
+        hold(&text);
         let mut settings = Settings::default();
         for Setting { name, .. } in Settings::SETTINGS {
             if checked(&text, settings.set(name, &text)).is_some() {
@@ -197,4 +199,10 @@ proptest! {
             }
         }
     }
+}
+
+/// The seeds of the fuzzer.
+#[test]
+fn seeds_of_links_hold() {
+    crate::seeds::each("links", 3, |data| hold(str::from_utf8(data).unwrap()));
 }

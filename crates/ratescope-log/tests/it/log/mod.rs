@@ -5,6 +5,7 @@ mod corpus;
 mod csv;
 mod exim;
 mod fields;
+mod fields_of_csv;
 mod input;
 mod invariants;
 mod json;

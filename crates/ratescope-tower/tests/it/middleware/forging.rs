@@ -1,13 +1,13 @@
 //! Who sent a request, and who only says so.
 
 use crate::middleware::invariants::hold;
+use crate::middleware::listed;
+use crate::seeds;
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue};
 use proptest::prelude::*;
 use ratescope_tower::{Networks, Proxies};
-use std::fs;
 use std::net::IpAddr;
-use std::path::Path;
 
 const TRUSTED: &str = "10.0.0.0/8, 192.0.2.1, fd00::/8";
 
@@ -344,17 +344,13 @@ fn one_address_is_the_client() {
 /// The seeds of the fuzzer, as they are and cut short anywhere.
 #[test]
 fn the_seeds_of_the_fuzzer() {
-    // They are not in the published crate, and nor is the fuzzer.
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/proxies");
-    let Ok(files) = fs::read_dir(folder) else { return };
-    let seeds: Vec<Vec<u8>> = files.map(|file| fs::read(file.unwrap().path()).unwrap()).collect();
-    assert!(seeds.len() >= 12, "{} seeds", seeds.len());
-    for seed in seeds {
+    seeds::each("proxies", 12, |seed| {
         for end in 0..=seed.len() {
             hold(&seed[..end]);
             hold(&seed[end..]);
         }
-    }
+    });
+    seeds::each("forwarded", 3, listed::hold);
 }
 
 /// The parts that such headers are made of.

@@ -11,6 +11,7 @@ mod flooding;
 mod forging;
 mod handlers;
 mod invariants;
+mod listed;
 mod meters;
 mod on_redis;
 mod outgoing;

@@ -1,6 +1,8 @@
 //! The bytes: they come back as what they were, and whatever is wrong with them is named.
 
+use crate::kept::invariants::hold;
 use crate::kept::{limiter, limiters, run, steps};
+use crate::seeds;
 use proptest::prelude::*;
 use ratescope::limit::FORMS;
 use ratescope::limit::any::AnyLimiter;
@@ -269,22 +271,33 @@ proptest! {
         prop_assert_eq!(Kept::from_bytes(&bytes), Err(KeptError::Trailing { bytes: 1 }));
     }
 
-    /// No bytes make anything panic: neither reading them nor using what was read.
+    /// What the fuzzer tries, too.
     #[test]
-    fn no_bytes_are_too_strange(bytes in bytes(), steps in steps(), at in any::<i64>()) {
-        let Ok(kept) = Kept::from_bytes(&bytes) else { return Ok(()) };
-        prop_assert_eq!(Kept::from_bytes(&kept.to_bytes()), Ok(kept.clone()));
-        for form in FORMS {
-            let limiter = limiter(form.example);
-            let Ok(mut state) = limiter.restore(&kept) else { continue };
-            for (i, step) in steps.iter().enumerate() {
-                let now = Time::from_micros(at.wrapping_mul(i as i64));
-                let _ = limiter.check(&mut state, now, step.cost);
-                let _ = limiter.retry_after(&state, now, step.cost);
-                limiter.remaining(&state, now);
-                limiter.reset_after(&state, now);
-                limiter.keep(&state, now);
-            }
+    fn no_bytes_are_too_strange(bytes in bytes()) {
+        hold(&bytes);
+    }
+}
+
+/// The seeds of the fuzzer, and what it found: blocks at the end of time.
+#[test]
+fn seeds_hold() {
+    seeds::each("kept", 3, hold);
+    hold(
+        b"\x01\x0esliding-log/1s\x03\xc1\x8d\xb7\xb7\x01\xa0\x8d\x06\xc1\x8d\xb7\x01\xa37\x06\
+          \xc1\x8d\xf7\x01",
+    );
+}
+
+/// Each kind after some events. Run it with `--ignored` to write the seeds again.
+#[test]
+#[ignore = "writes the seeds of the corpus"]
+fn write_the_seeds() {
+    for form in FORMS {
+        let limiter = limiter(form.example);
+        let mut state = limiter.initial();
+        for i in 0..3 {
+            limiter.charge(&mut state, Time::from_micros(i * 100_000), 1.5).unwrap();
         }
+        seeds::write("kept", form.name, limiter.keep(&state, Time::ZERO).to_bytes());
     }
 }

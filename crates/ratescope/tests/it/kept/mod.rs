@@ -4,6 +4,7 @@
 mod bytes;
 mod changes;
 mod generations;
+mod invariants;
 mod standing;
 
 use crate::random;

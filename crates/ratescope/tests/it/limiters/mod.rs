@@ -12,6 +12,7 @@ mod counting;
 mod domain;
 mod edges;
 mod fixed_window;
+mod invariants;
 mod quota;
 mod retrying;
 mod same;

@@ -1,7 +1,9 @@
 //! The text forms, and what is said of a wrong one.
 
+use crate::limiters::invariants::hold;
 use crate::limiters::table::rows;
 use crate::limiters::{KINDS, cases};
+use crate::seeds;
 use proptest::prelude::*;
 use ratescope::limit::FORMS;
 use ratescope::limit::any::AnyLimiter;
@@ -22,14 +24,17 @@ proptest! {
         prop_assert_eq!(text.parse::<AnyLimiter>().unwrap(), case.limiter);
     }
 
-    /// Any text is read or refused, and the place of the mistake is in it.
     #[test]
     fn nothing_typed_breaks_it(text in "[a-z0-9/&. \u{e9}-]{0,40}") {
-        if let Err(error) = text.parse::<AnyLimiter>() {
-            prop_assert!(error.at().end <= text.len());
-            prop_assert!(text.get(error.at()).is_some());
-        }
+        hold(text.as_bytes());
     }
+}
+
+/// The seeds of the fuzzer, and what it found: a cost that is no number.
+#[test]
+fn seeds_hold() {
+    seeds::each("limiters", 3, hold);
+    hold(b"sliding-log 3/1m\n\x18\0\x18\0\x18.\0\x18\0");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Policies: several limits, each for a key of its own. All or none, and one language for them.
 
 mod carlson;
+mod invariants;
 mod keys;
 mod retrying;
 mod text;

@@ -1,4 +1,5 @@
-//! Links to the Scope and to Compare, and the choices of Tune.
+//! What holds of any text that may be a link to the Scope or to Compare, or the choices of Tune: for the tests and for the
+//! fuzzer.
 
 use ratescope_lab::run::{Link, Named};
 use ratescope_lab::tune::Choices;

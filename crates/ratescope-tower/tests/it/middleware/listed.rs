@@ -1,4 +1,5 @@
-//! Lists of addresses whose meaning is known, as `Forwarded` (RFC 7239) and as `X-Forwarded-For`.
+//! Lists of addresses whose meaning is known, as `Forwarded` (RFC 7239) and as `X-Forwarded-For`: for the tests and for the
+//! fuzzer.
 
 use http::{HeaderMap, HeaderValue};
 use ratescope_tower::{Networks, Proxies};

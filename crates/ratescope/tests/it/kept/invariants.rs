@@ -1,4 +1,4 @@
-//! Kept states.
+//! What holds of any bytes that may be a kept state: for the tests and for the fuzzer.
 
 use ratescope::limit::FORMS;
 use ratescope::limit::any::AnyLimiter;
@@ -18,11 +18,13 @@ pub(crate) fn hold(data: &[u8]) {
     for form in FORMS {
         let limiter: AnyLimiter = form.example.parse().expect("an example is right");
         let Ok(mut state) = limiter.restore(&kept) else { continue };
-        for micros in [i64::MIN, 0, 1, 1_000_000, 1 << 50, i64::MAX] {
+        let times = [i64::MIN, 0, 1, 1_000_000, 1 << 50, i64::MAX];
+        for (micros, cost) in times.into_iter().flat_map(|at| [(at, 1.0), (at, 0.5)]) {
             let now = Time::from_micros(micros);
-            let peeked = limiter.peek(&state, now, 1.0).wait;
-            assert_eq!(limiter.check(&mut state, now, 1.0).wait, peeked);
-            let _ = (limiter.retry_after(&state, now, 1.0), limiter.reset_after(&state, now));
+            let peeked = limiter.peek(&state, now, cost).wait;
+            assert_eq!(limiter.check(&mut state, now, cost).wait, peeked);
+            let _ = (limiter.retry_after(&state, now, cost), limiter.reset_after(&state, now));
+            limiter.remaining(&state, now);
             let bytes = limiter.keep(&state, now).to_bytes();
             assert!(Kept::from_bytes(&bytes).is_ok(), "{limiter} at {now}");
         }

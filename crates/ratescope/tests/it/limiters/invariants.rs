@@ -1,4 +1,4 @@
-//! Limiters, and what they decide.
+//! What holds of any text that may be a limiter, and of any events: for the tests and for the fuzzer.
 
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::kept::Kept;
@@ -14,7 +14,10 @@ pub(crate) fn hold(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else { return };
     let limiter = match text.parse::<AnyLimiter>() {
         Ok(limiter) => limiter,
-        Err(error) => return assert!(!error.problem().is_empty()),
+        Err(error) => {
+            assert!(!error.problem().is_empty() && text.get(error.at()).is_some(), "{text:?}");
+            return;
+        }
     };
     let written = limiter.to_string();
     let again: AnyLimiter = written.parse().expect("what was written is read");

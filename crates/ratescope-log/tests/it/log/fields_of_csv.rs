@@ -1,4 +1,4 @@
-//! Lines of CSV.
+//! What holds of any fields of CSV: for the tests and for the fuzzer.
 
 use ratescope_log::{Format, Options, Reader, recognize};
 
