@@ -6,7 +6,7 @@
 //! be the most expensive ones.
 
 use crate::rate::Rate;
-use crate::time::Span;
+use crate::time::{Span, millionths_up};
 use core::fmt;
 
 /// The answer of a limiter to one event.
@@ -88,23 +88,36 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// The numbers of an outcome, as in `level 10.4, limit 10`.
+/// The numbers of an outcome with up to six decimals, as in `level 10.4, limit 10`. They are rounded so that they never
+/// contradict the answer: a refused event is not below the limit.
 pub(crate) struct InNumbers<'a>(pub(crate) &'a Outcome);
 
 impl fmt::Display for InNumbers<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (name, number) in [("level ", self.0.level), (", limit ", self.0.limit)] {
+        let Outcome { level, limit, .. } = *self.0;
+        let passes = self.0.is_allowed();
+        for (name, number, up) in [("level ", level, !passes), (", limit ", limit, passes)] {
             f.write_str(name)?;
             match number as u64 {
                 // A whole number has the same text as an integer, and is written much faster as one.
                 whole if (1..1 << 53).contains(&whole) && whole as f64 == number => {
                     fmt::Display::fmt(&whole, f)?
                 }
-                _ => fmt::Display::fmt(&number, f)?,
+                _ => fmt::Display::fmt(&in_millionths(number, up), f)?,
             }
         }
         Ok(())
     }
+}
+
+/// A number below a billion in whole millionths, rounded up or down.
+fn in_millionths(number: f64, up: bool) -> f64 {
+    if !(0.0..1e9).contains(&number) {
+        return number;
+    }
+    let above = millionths_up(number);
+    let is_above = above as f64 / 1e6 > number;
+    (above - i64::from(is_above && !up)) as f64 / 1e6
 }
 
 /// A wait in words, as in `allowed`, `allowed in 2.3s` or `refused`.

@@ -4,7 +4,7 @@
 use crate::common;
 use crate::table;
 use proptest::prelude::*;
-use ratescope::{BadNumber, ParseError, Rate, Span, Time};
+use ratescope::{BadNumber, Outcome, ParseError, Rate, Span, Time};
 use std::fmt::Display;
 use std::str::FromStr;
 use table::rows;
@@ -331,4 +331,21 @@ fn an_error_inside_a_longer_text() {
         error.to_string(),
         r#""q" in "exim 10/1q strict": not a unit; the units are w, d, h, m, s, ms and us"#
     );
+}
+
+/// An outcome is for people: six decimals, which never contradict the answer.
+#[test]
+fn numbers_of_outcomes() {
+    for (passes, level, limit, text) in [
+        (false, 1.9999995166666666, 1.0, "refused: level 2, limit 1"),
+        (false, 10.00000001, 10.0, "refused: level 10.000001, limit 10"),
+        (true, 9.99999999, 10.0, "allowed: level 9.999999, limit 10"),
+        (true, 4.35, 17.33333333, "allowed: level 4.35, limit 17.333334"),
+        (false, 17.5, 17.33333333, "refused: level 17.5, limit 17.333333"),
+        (true, 0.0, 0.3, "allowed: level 0, limit 0.3"),
+        (false, -1.0, 1e12, "refused: level -1, limit 1000000000000"),
+        (false, f64::NAN, 5.5, "refused: level NaN, limit 5.5"),
+    ] {
+        assert_eq!(Outcome::new(passes, level, limit).to_string(), text);
+    }
 }
