@@ -78,6 +78,9 @@
 //! | limit keys in a process, or wait | [`RateLimiter`] | |
 //! | count an event in several limits, all or none | [`MemoryStore`] | |
 //! | give each user a limit of its own | [`limit::per_key`] | |
+//! | settle a cost that is known afterwards | [`Checked::undo`], [`charge`](RateLimiter::charge_key) | |
+//! | write a limiter of your own | [`Limiter`], and [`limit::custom`] for policies | |
+//! | limit without std, also in interrupts | [`limit::atomic`], or a limiter and its state | |
 //! | have limits in a file that is read again | [`rules`] | |
 //! | keep quotas over a restart | [`store::saved`] | |
 //! | know who is limited now | [`rules::TopKeys`] | |

@@ -505,6 +505,23 @@ where
 {
     /// Takes back an event that was counted, such as a call that failed, as far as it certainly still counts. Returns
     /// whether the limiter can undo: see [`Limiter::undo`].
+    ///
+    /// A cost that is known only afterwards is counted at the most that it may be, and then at what it was:
+    ///
+    /// ```
+    /// use ratescope::RateLimiter;
+    /// use ratescope::limit::token_bucket::TokenBucket;
+    ///
+    /// let tokens = RateLimiter::<str, _>::keyed(TokenBucket::per_hour(1000), 100_000);
+    /// let reserved = tokens.check_key_n("ann", 600);
+    /// assert!(reserved.is_allowed());
+    /// // The answer took 200.
+    /// if reserved.undo() {
+    ///     tokens.charge_key("ann", 200)?;
+    /// }
+    /// assert_eq!(tokens.peek_key("ann").remaining().floor(), 800.0);
+    /// # Ok::<(), ratescope::BadNumber>(())
+    /// ```
     pub fn undo(self) -> bool {
         let now = self.clock.now();
         self.is_counted
