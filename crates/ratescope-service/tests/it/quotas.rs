@@ -138,6 +138,23 @@ fn what_is_assigned_is_counted_and_what_was_not_used_is_given_back() {
     assert_eq!(left(&service, ann), 100);
 }
 
+/// The next assignment may arrive a second later, and the one before it is used until then.
+#[test]
+fn what_may_be_used_until_the_next_assignment_arrives_is_not_given_back() {
+    let (service, clock) = shared();
+    let mut envoy = QuotaStream::new(Arc::clone(&service));
+    let all = ("once", "all");
+    assert_eq!(report(&mut envoy, all, 0, 31), ["all 61"]);
+    clock.advance(Span::from_secs(1));
+    assert_eq!(renew(&mut envoy), ["all 61"]);
+    clock.advance(Span::from_micros(999_999));
+    assert_eq!(report(&mut envoy, all, 0, 0), ["all 30"]);
+    assert_eq!(left(&service, all), 300 - 61 - 61 - 30);
+    clock.advance(Span::from_secs(1));
+    assert_eq!(report(&mut envoy, all, 0, 0), ["all 30"]);
+    assert_eq!(left(&service, all), 300 - 30 - 30);
+}
+
 #[test]
 fn envoys_share_what_is_left_and_others_see_it() {
     let (service, clock) = shared();

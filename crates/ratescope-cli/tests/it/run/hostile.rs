@@ -4,7 +4,10 @@ use super::program::{Channel, Program, SHOULD_RATE_LIMIT, get, http};
 use super::requests::{RULES, descriptor, request};
 use super::shell::listen;
 use prost::Message;
-use ratescope_service::Code;
+use ratescope_service::{
+    BucketId, BucketQuotaUsage, Code, Entry, RateLimitQuotaResponse, RateLimitQuotaUsageReports,
+};
+use std::future::poll_fn;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread::sleep;
@@ -356,4 +359,69 @@ async fn open_streams_take_no_answers() {
     let mut other = Channel::open(program.grpc).await;
     assert_eq!(other.call("/grpc.health.v1.Health/Check", &[]).await, (0, vec![8, 1]));
     drop(watchers);
+}
+
+/// Streams of quotas are bounded, and each may be open for as long as its Envoy runs.
+#[tokio::test]
+async fn streams_of_quotas_are_bounded() {
+    const STREAM: &str =
+        "/envoy.service.rate_limit_quota.v3.RateLimitQuotaService/StreamRateLimitQuotas";
+    let program = Program::of(RULES, &[]);
+    let frame = |message: Vec<u8>| {
+        let length = (message.len() as u32).to_be_bytes();
+        bytes::Bytes::from([&[0], &length[..], &message].concat())
+    };
+    // A report with a field that is not known, of so many bytes.
+    let long = |bytes: usize| {
+        let mut message = Vec::new();
+        prost::encoding::string::encode(1, &"web".to_owned(), &mut message);
+        prost::encoding::string::encode(9, &"a".repeat(bytes), &mut message);
+        message
+    };
+    let stream = tokio::net::TcpStream::connect(program.grpc).await.unwrap();
+    stream.set_nodelay(true).unwrap();
+    let mut channel = Channel::over(stream, program.grpc).await;
+    let (answer, mut reports) = channel.begin(STREAM).await;
+    let mut answers = answer.await.unwrap().into_body();
+    // 75 MiB in all, and the budget of bodies is 64.
+    let report = frame(long(100 << 10));
+    for _ in 0..750 {
+        let mut rest = report.clone();
+        while !rest.is_empty() {
+            reports.reserve_capacity(rest.len());
+            let room = poll_fn(|context| reports.poll_capacity(context)).await.unwrap().unwrap();
+            reports.send_data(rest.split_to(room.min(rest.len())), false).unwrap();
+        }
+    }
+    let usage = BucketQuotaUsage {
+        bucket_id: Some(BucketId {
+            bucket: vec![Entry { key: "user".into(), value: "ann".into() }],
+        }),
+        num_requests_allowed: 0,
+        num_requests_denied: 1,
+    };
+    let usages = vec![usage];
+    let asked = RateLimitQuotaUsageReports { domain: String::new(), bucket_quota_usages: usages };
+    reports.send_data(frame(asked.encode_to_vec()), false).unwrap();
+    let told = answers.data().await.unwrap().unwrap();
+    let told = RateLimitQuotaResponse::decode(&told[5..]).unwrap();
+    let assigned = told.bucket_action[1].quota_assignment_action.as_ref().unwrap();
+    assert_eq!(assigned.rate_limit_strategy.as_ref().unwrap().token_bucket.unwrap().max_tokens, 1);
+    // OUT_OF_RANGE.
+    assert_eq!(channel.call(STREAM, &long(128 << 10)).await.0, 11);
+
+    // This stream and 255 others are 64 MiB; each connection has 64 KiB besides.
+    let (mut streams, mut refused) = (Vec::new(), 0);
+    for _ in 0..2 {
+        let mut channel = Channel::open(program.grpc).await;
+        for _ in 0..200 {
+            let (answer, reports) = channel.begin(STREAM).await;
+            let answer = answer.await.unwrap();
+            refused += usize::from(answer.headers().get("grpc-status").is_some());
+            streams.push((answer, reports));
+        }
+    }
+    assert_eq!(refused, 400 - 255);
+    let mut other = Channel::open(program.grpc).await;
+    assert_eq!(other.call("/grpc.health.v1.Health/Check", &[]).await, (0, vec![8, 1]));
 }
