@@ -111,7 +111,7 @@ pageTest('a log that is too old or too large is not kept', async ({ page, open }
 pageTest('a link opens with the choices, and without the log', async ({ page, open, context, origin }) => {
   await sampled(page, open, 'for=exim&period=10m&untouched=99&limit=30');
   assert.equal(await page.locator('#limit').inputValue(), '30');
-  await says(page, 't-sentence', /^For Exim: less than 30 requests in 10 minutes, as it measures\. It would have refused/);
+  await says(page, 't-sentence', /^For Exim: less than 30 requests in 10 minutes, by its own measure\. It would have refused/);
   const hash = new URL(page.url()).hash;
   const other = await context.newPage();
   await other.goto(`${origin}/tune.html${hash}`);

@@ -26,7 +26,7 @@ pub(super) fn in_words(limiter: &AnyLimiter, noun: &str) -> String {
         Measure::Fail2ban(find, _) => format!("a ban at {}, as it counts them", rate(limit, find)),
         Measure::SlidingCounter(per) => format!("about {}, at any time", rate(limit, per)),
         Measure::FixedWindow(per) => format!("{} of the clock", rate(limit, per)),
-        Measure::Exim(per) => format!("less than {}, as it measures", rate(limit, per)),
+        Measure::Exim(per) => format!("less than {}, by its own measure", rate(limit, per)),
         Measure::Earrrl(per, _) => format!("{} on average", rate(limit, per)),
         Measure::SlidingWindow(per, _) | Measure::SlidingLog(per) => {
             format!("{}, at any time", rate(limit, per))

@@ -188,7 +188,7 @@ fn answer(choices: &str, legitimate: &str, stop: &str, without: &str) -> Report 
 /// The limit stops the one and spares the others. Marked as legitimate, it passes.
 #[test]
 fn the_headline_stops_the_outlier() {
-    let says = "For Exim: less than 8 mails a minute, as it measures. It would have refused 392 of 620 mails, all \
+    let says = "For Exim: less than 8 mails a minute, by its own measure. It would have refused 392 of 620 mails, all \
                 from 1 of 41 clients: 203.0.113.9, first on 2 March at 08:20.";
     let as_it_is = answer("for=exim", "", "", "");
     assert_eq!((as_it_is.headline.as_str(), as_it_is.doubts.len()), (says, 0));
@@ -198,7 +198,7 @@ fn the_headline_stops_the_outlier() {
          limit would be 50 a minute, which refuses nobody."
     );
     let legitimate = answer("for=exim", "203.0.113.9", "", "");
-    let says_above = "For Exim: less than 50 mails a minute, as it measures. It would have refused no mail of 41 clients.";
+    let says_above = "For Exim: less than 50 mails a minute, by its own measure. It would have refused no mail of 41 clients.";
     assert_eq!((legitimate.headline.as_str(), legitimate.plateau.as_str()), (says_above, ""));
     for (stop, without) in [("203.0.113.9", ""), ("", "203.0.113.0/24")] {
         let lower = answer("for=exim", "", stop, without);
