@@ -4,7 +4,7 @@
 
 use crate::blocks::{Ends, Statement, read as statements, walk};
 use crate::field::{Field, fields, header, ip, joined, unknown};
-use crate::only::{host, network, stars};
+use crate::only::{host, hosts, network, stars};
 use crate::read::{Config, Found, Remark, limit, said, scoped};
 use crate::words::{GO, bits, lines, prefixes, span, whole};
 use crate::write::{Names, Notes, Written, each, is_whole};
@@ -74,7 +74,11 @@ fn block(block: &Statement) -> Only {
             if hosts.is_empty() || hosts.contains(&"") {
                 return Only::All;
             }
-            Only::of(Test::one_of("host", hosts, |name| Some(host(name))), &block.text())
+            // A snippet, which sites import, or a placeholder.
+            if let Some(name) = hosts.iter().find(|name| name.contains(['(', '{'])) {
+                return Only::Unknown(format!("it is for {}, which is no host", said(name)));
+            }
+            self::hosts(hosts)
         }
     }
 }

@@ -4,7 +4,7 @@
 //! that of fail2ban's own `jail.conf`.
 
 use crate::field::{Field, fields};
-use crate::only::network;
+use crate::only::{VALUES, network};
 use crate::read::{Config, Found, Remark, limit, said, scoped};
 use crate::words::{Units, lines, span, whole};
 use crate::write::{Names, Notes, Written, each};
@@ -144,7 +144,8 @@ fn all_but(ignored: &str) -> Only {
         return Only::All;
     }
     let test = Test::one_of("ip", networks, Some).map(Test::not);
-    Only::of(test, "an address of ignoreip")
+    let many = || Only::Unknown(format!("it is for all but more than {VALUES} networks"));
+    test.map_or_else(many, Only::from)
 }
 
 /// The limit of a jail. `value` finds the value of an option for it, with its line.

@@ -292,6 +292,12 @@ pub(crate) fn stars(text: &str) -> String {
     format!("^{}$", parts.join(".*"))
 }
 
+/// The requests for one of some hosts.
+pub(crate) fn hosts<'a>(names: impl IntoIterator<Item = &'a str>) -> Only {
+    let test = Test::one_of(HOST, names, |name| Some(host(name)));
+    test.map_or_else(|| Only::Unknown(format!("it is for more than {VALUES} hosts")), Only::from)
+}
+
 /// A host as servers write it: `example.com`, or with a star as in `*.example.com` and `example.*`.
 pub(crate) fn host(name: &str) -> Is {
     if name.contains('*') {

@@ -1,7 +1,7 @@
 //! The filters of a configuration, and the routes that they are for.
 
 use super::bucket::{Actions, check_intervals, filter};
-use crate::only::host;
+use crate::only::hosts;
 use crate::read::{Config, Remark, scoped};
 use crate::tree::{any, any_below, documents, walk};
 use crate::words::bits;
@@ -155,11 +155,7 @@ fn place(node: &Node) -> Option<(String, Only)> {
     if let Some(domains) = node.get("domains") {
         let domains = || domains.items().iter().map(Node::word);
         let words = format!("host {}", scoped(domains().filter(|domain| *domain != "*"), " ")?);
-        let only = if domains().any(|domain| domain == "*") {
-            Only::All
-        } else {
-            Only::of(Test::one_of("host", domains(), |domain| Some(host(domain))), &words)
-        };
+        let only = if domains().any(|domain| domain == "*") { Only::All } else { hosts(domains()) };
         return Some((words, only));
     }
     if let Some(Kind::Map(labels)) =

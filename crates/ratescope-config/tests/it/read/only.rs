@@ -221,6 +221,7 @@ fn long_lists() {
         assert!(of(&text(most + 1), n, &events).is_err(), "{}", text(1));
     }
     assert_eq!(of(&nginx(101), 1, &events).unwrap_err(), "it is for one of more than 100 servers");
+    assert_eq!(of(&caddy(61), 0, &events).unwrap_err(), "it is for more than 60 hosts");
 }
 
 #[test]
@@ -274,6 +275,8 @@ fn other_servers() {
     }
     for text in [
         caddy("@slow", "method GET"),
+        caddy("", "method GET").replace(":80 {", "(limits) {"),
+        caddy("", "method GET").replace(":80 {", "{$SITE} {"),
         caddy("", "header X-A b"),
         traefik("HeadersRegexp(`X-A`, `b`)"),
         cloudflare("cf.bot_management.score lt 30"),
