@@ -27,7 +27,6 @@ pub(crate) fn whole(text: &str, what: &str) -> Result<u64, String> {
     read.ok_or_else(|| format!("{what} is {:?}, which is no whole number", said(text)))
 }
 
-/// A plain decimal number.
 pub(crate) fn decimal(text: &str, what: &str) -> Result<f64, String> {
     number(text).ok_or_else(|| format!("{what} is {:?}, which is no number", said(text)))
 }

@@ -371,7 +371,6 @@ fn list(text: &mut String, time: i64, counts: &[[u64; 3]]) {
     text.push(']');
 }
 
-/// Writes a message.
 fn say(text: &mut String, event: &str, data: &Value) {
     // Writing to a String does not fail; JSON on one line has no line breaks.
     _ = write!(text, "event: {event}\ndata: {data}\n\n");

@@ -25,7 +25,6 @@ impl Excerpt {
         Excerpt { from: from as u32, to: to as u32, made: true }
     }
 
-    /// A part of the line.
     pub(super) fn of_part(line: &str, part: &str) -> Self {
         let from = part.as_ptr().addr().wrapping_sub(line.as_ptr().addr());
         Excerpt::of_line(from, from + part.len())

@@ -23,7 +23,6 @@ use super::object::Object;
 use super::search;
 use super::stamp::Stamps;
 
-/// A kind of wrapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wrapper {
     Syslog,

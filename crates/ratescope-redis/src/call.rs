@@ -233,7 +233,6 @@ fn earlier(questions: &[Question], q: usize, key: &[u8]) -> Option<Earlier> {
     None
 }
 
-/// The arguments of a script.
 struct Arguments<'a> {
     questions: &'a [Question],
     order: &'a Order,

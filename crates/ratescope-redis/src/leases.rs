@@ -46,7 +46,6 @@ const KEYS: usize = 20_000;
 /// The most leases that wait to be given back. Further ones count until their limits forget them.
 const RETURNS: usize = 10_000;
 
-/// The leases of a store.
 pub(super) struct Leases {
     link: Arc<Link>,
     clock: Arc<Clock>,

@@ -18,7 +18,6 @@ pub(super) enum Does {
     GiveBack(Time),
 }
 
-/// A question about one event.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
     pub(super) plan: Arc<Plan>,
@@ -39,7 +38,6 @@ pub(super) struct GroupAt {
     pub(super) group: usize,
 }
 
-/// A key of an event.
 #[derive(Clone, Debug)]
 pub(super) struct EventKey {
     pub(super) key: Vec<u8>,

@@ -81,7 +81,6 @@ const LONGEST: usize = 64 << 10;
 /// The longest time that a body may take to arrive.
 const ARRIVAL: Duration = Duration::from_secs(5);
 
-/// The body of an answer.
 type Body = Full<Bytes>;
 
 /// A domain that has rules.

@@ -165,7 +165,6 @@ impl Meters {
         self.unread.increment(1);
     }
 
-    /// Counts a changed file.
     pub(super) fn count_reload(&self, is_good: bool, is_removed: bool) {
         let counter = match (is_good, is_removed) {
             (true, true) => &self.removed,

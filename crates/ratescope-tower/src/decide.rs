@@ -146,7 +146,6 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         Some(self.judge(&mut asked, decisions.as_ref()?.first()?))
     }
 
-    /// Decides about a request.
     pub(super) async fn decide<B>(&self, head: &Head<'_>) -> Decided<B>
     where
         A: Answer<B>,

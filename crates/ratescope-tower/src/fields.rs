@@ -347,7 +347,6 @@ fn apart_from_ip(key: Cow<'_, str>) -> Cow<'_, str> {
     if parse(address).is_some() || key == UNKNOWN { key + NO_TEXT } else { key }
 }
 
-/// The path of a request's target.
 fn path<'a>(uri: &'a Uri, keep_slashes: bool) -> Cow<'a, str> {
     normal::path(uri.path().as_bytes(), keep_slashes)
 }

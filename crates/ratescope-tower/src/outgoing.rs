@@ -115,7 +115,6 @@ use tower_layer::Layer;
 /// The capacity: keys of each limit, and hosts that asked for a pause.
 pub const HOSTS: usize = 10_000;
 
-/// The fields of a call.
 const FIELDS: [&str; 3] = ["host", "method", "path"];
 
 /// A layer for calls of other services, which waits until its limits allow a call: see [the module](self). All services

@@ -75,7 +75,6 @@ impl<'a> Refused<'a> {
         Refused { head, decision, retry: None, unidentified: Some(why), prepared }
     }
 
-    /// The response, with the headers.
     pub(super) fn respond<B>(&self, answer: &impl Answer<B>, headers: &Headers) -> Response<B> {
         let mut response = answer.answer(self);
         let retry = Some(self.retry_after());

@@ -64,7 +64,6 @@ pub(super) fn bytes(size: &str) -> Option<u64> {
     whole(digits, "").ok()?.checked_mul(unit)
 }
 
-/// The key of a zone.
 #[derive(Default)]
 pub(super) struct Key {
     pub(super) fields: Vec<String>,

@@ -55,7 +55,6 @@ pub(crate) struct Asking {
     pub(crate) questions: Vec<Question>,
     pub(crate) units: Vec<Unit>,
     pub(crate) details: Details,
-    /// The time of the event.
     pub(crate) event: Time,
     /// The time of Redis, as far as it is known.
     pub(crate) now: Time,

@@ -40,7 +40,6 @@ pub(super) fn agree(
     }
 }
 
-/// The layer of a domain.
 pub(super) fn layer<C: Clock + Clone>(
     domain: &Domain,
     settings: &HttpSettings,
