@@ -1,7 +1,9 @@
 //! gRPC over a socket: decisions, health, and the descriptions of the protocol that clients ask for.
 
-use super::program::{Channel, Program, get};
+use super::program::{Channel, Program, SHOULD_RATE_LIMIT, get};
 use super::requests::{RULES, descriptor, request};
+#[cfg(target_os = "linux")]
+use super::servers::program;
 use prost::Message;
 use prost_types::DescriptorProto;
 use ratescope_service::{
@@ -13,6 +15,8 @@ use ratescope_service::{
     RateLimitRequest, RateLimitResponse,
 };
 use std::collections::{BTreeMap, BTreeSet};
+#[cfg(target_os = "linux")]
+use std::{path::Path, process::Command};
 
 /// Asks for the health of a service: returns the code of gRPC, and a message whose value is 1 if it serves
 /// and 2 if not.
@@ -60,6 +64,49 @@ async fn calls_are_decided_and_counted() {
         assert!(metrics.contains(&help), "{help} in {metrics}");
     }
     assert!(!metrics.contains("ann") && !metrics.contains("nowhere"), "{metrics}");
+}
+
+/// The segments with data that the connection from this port has received.
+#[cfg(target_os = "linux")]
+fn received(ss: &Path, port: u16) -> u32 {
+    let of = format!("sport = :{port}");
+    let printed = Command::new(ss).args(["-tinH", &of]).output().unwrap().stdout;
+    let printed = String::from_utf8(printed).unwrap();
+    let rest = printed.split("data_segs_in:").nth(1).unwrap_or_else(|| panic!("{printed}"));
+    rest.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// Answers to calls that come together are written together, though each is longer than 256 bytes: a segment has several.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn answers_to_calls_that_come_together_are_written_together() {
+    let Some(ss) = program("SS", "ss") else { return };
+    let limits = Program::of(RULES, &[]);
+    let stream = tokio::net::TcpStream::connect(limits.grpc).await.unwrap();
+    let port = stream.local_addr().unwrap().port();
+    let mut channel = Channel::over(stream, limits.grpc).await;
+    let users = ["ann", "bob", "eve"].map(|user| descriptor(&[("user", user)]));
+    let message = request(users.into()).encode_to_vec();
+    assert_eq!(channel.call(SHOULD_RATE_LIMIT, &message).await.0, 0);
+    let before = received(&ss, port);
+    let frame = [&[0, 0, 0, 0, message.len() as u8], message.as_slice()].concat();
+    let mut calls = Vec::new();
+    for _ in 0..250 {
+        let (answer, mut body) = channel.begin(SHOULD_RATE_LIMIT).await;
+        body.send_data(frame.clone().into(), true).unwrap();
+        calls.push(answer);
+    }
+    for answer in calls {
+        let mut body = answer.await.unwrap().into_body();
+        let mut length = 0;
+        while let Some(part) = body.data().await {
+            length += part.unwrap().len();
+        }
+        assert!(length > 256, "{length}");
+    }
+    let segments = received(&ss, port) - before;
+    // It was 11 to 13, and 37 to 172 where each answer was written by itself.
+    assert!(segments < 25, "{segments} for 250 answers");
 }
 
 #[tokio::test]
