@@ -95,8 +95,7 @@ pub(super) fn decide(
     Decisions::one(only.decision(RulesRef::Guarded(generation)))
 }
 
-/// The questions about several events, with their keys locked. All lists are borrowed: moving them took longer than
-/// deciding.
+/// The questions about several events, with their keys locked. All lists are borrowed, so that none is moved.
 struct Questions<'q, 'a> {
     generation: &'a Generation,
     parts: &'q [Part<'q>],
