@@ -117,6 +117,17 @@ impl Bucket {
             |lease: &Lease| self.pace * (now.since(lease.sent) + 1.0) <= lease.events as f64;
         now < self.reported.after(SILENT) && !self.leases.back().is_some_and(lasts)
     }
+
+    /// Notes what is assigned.
+    fn take(&mut self, assignment: &Assignment, sent: Time, counted: Time) {
+        let events = if let Assignment::Events(n) = assignment { (*n).into() } else { 0 };
+        self.held += events;
+        if self.leases.len() == LEASES {
+            let oldest = self.leases.pop_front().map_or(0, |lease| lease.events);
+            self.held = self.held.saturating_sub(oldest);
+        }
+        self.leases.push_back(Lease { events, sent, counted });
+    }
 }
 
 /// Events that were counted in advance; none, if the Envoy was told to allow or to refuse everything.
@@ -203,7 +214,8 @@ impl<C: Clock> QuotaStream<C> {
                 }
                 continue;
             }
-            let assignment = of.assign(bucket, denied, now).await;
+            let (assignment, counted) = of.decide(bucket, denied, now).await;
+            bucket.take(&assignment, now, counted);
             actions.extend(assignment.actions(&id));
         }
         Ok(RateLimitQuotaResponse { bucket_action: actions })
@@ -215,10 +227,11 @@ impl<C: Clock> QuotaStream<C> {
         for (id, bucket) in &mut self.buckets {
             let now = self.service.clock.now();
             if bucket.is_due(now) {
-                let had_events = bucket.leases.back().is_some_and(|lease| lease.events > 0);
                 let of = Asked::new(&self.service, &self.domain, id);
-                let assignment = of.assign(bucket, 0, now).await;
-                if had_events || matches!(assignment, Assignment::Events(_)) {
+                let (assignment, counted) = of.decide(bucket, 0, now).await;
+                // Otherwise it keeps what it has, which may not be used up yet.
+                if matches!(assignment, Assignment::Events(_)) {
+                    bucket.take(&assignment, now, counted);
                     actions.extend(assignment.actions(id));
                 }
             }
@@ -304,20 +317,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Counts events in advance.
-    async fn assign(&self, bucket: &mut Bucket, denied: u64, now: Time) -> Assignment {
-        let (assignment, counted) = self.decide(bucket, denied, now).await;
-        let events = if let Assignment::Events(n) = assignment { n.into() } else { 0 };
-        bucket.held += events;
-        if bucket.leases.len() == LEASES {
-            let oldest = bucket.leases.pop_front().map_or(0, |lease| lease.events);
-            bucket.held = bucket.held.saturating_sub(oldest);
-        }
-        bucket.leases.push_back(Lease { events, sent: now, counted });
-        assignment
-    }
-
-    /// Decides what to assign, and says when it was counted.
+    /// Decides what to assign, counts it, and says when it was counted.
     async fn decide(&self, bucket: &Bucket, denied: u64, now: Time) -> (Assignment, Time) {
         let Some(domain) = &self.domain else { return (Assignment::AllowAll, now) };
         if self.is_doubtful {
