@@ -1,6 +1,7 @@
 //! The examples in examples/run, with the real servers that they are for.
 
 use super::program::{Program, get};
+use super::server::Server;
 use super::servers::program;
 use super::shell::{self, Folder, Port, Running};
 use ratescope::internal::yaml;
@@ -219,8 +220,20 @@ fn envoy_before_a_service_that_ends() {
 #[cfg(unix)]
 #[test]
 fn two_envoys_with_quotas() {
+    two_envoys("envoy-quotas", &[]);
+}
+
+/// What was not used of an assignment goes back to Redis.
+#[cfg(unix)]
+#[test]
+fn two_envoys_with_quotas_on_redis() {
+    let Some(redis) = Server::start(&[]) else { return };
+    two_envoys("envoy-quotas-redis", &["--store", &redis.url(), "--deadline", "5s"]);
+}
+
+fn two_envoys(name: &str, store: &[&str]) {
     let Some(server) = program("ENVOY", "envoy") else { return };
-    let folder = Folder::new("envoy-quotas");
+    let folder = Folder::new(name);
     let write = |most: u32| {
         let rules = format!(
             "domain: web\ndescriptors:\n- {{key: user, limit: fixed-window {most}/365d}}\n"
@@ -229,7 +242,10 @@ fn two_envoys_with_quotas() {
     };
     let grpc = Port::hold();
     let here = grpc.to_string();
-    let begin = |most: u32| Program::start(&write(most), &["--grpc", &here, "--watch", "100ms"]);
+    let begin = |most: u32| {
+        let args = ["--grpc", &here, "--watch", "100ms"];
+        Program::start(&write(most), &[&args, store].concat())
+    };
     let limits = begin(40);
     let start = || start_envoy_of("envoy-quotas.yaml", &server, &[grpc.number], &[], &folder);
     let ((_one, first), (_other, second)) = (start(), start());
