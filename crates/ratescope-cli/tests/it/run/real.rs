@@ -1,7 +1,7 @@
 //! The examples in examples/run, with the real servers that they are for.
 
 use super::program::{Program, get};
-use super::server::Server;
+use super::server::{PATIENCE, Server};
 use super::servers::program;
 use super::shell::{self, Folder, Port, Running};
 use ratescope::internal::yaml;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub(crate) fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/run").join(name)
@@ -259,13 +259,14 @@ fn two_envoys(name: &str, store: &[&str]) {
     };
     // Both ask until so many have passed. Returns how many passed at each.
     let passed = |user: &str, most: u32| {
-        let all = AtomicU32::new(0);
+        let (all, begun) = (AtomicU32::new(0), Instant::now());
         thread::scope(|scope| {
             let asks = |at| {
                 let all = &all;
                 scope.spawn(move || {
                     let mut own = 0;
                     while all.load(Ordering::Relaxed) < most {
+                        assert!(begun.elapsed() < PATIENCE, "{own} of {most} have passed here");
                         let passes = !is_refused(at, user);
                         all.fetch_add(passes.into(), Ordering::Relaxed);
                         own += u32::from(passes);
