@@ -144,10 +144,8 @@ impl Order {
                     order.add(q, &questions[q], own)?;
                     continue;
                 };
-                let EventKey { group, begin, .. } = own;
-                let plan = Arc::clone(&questions[q].plan);
-                let own = plan.items(group).iter().map(|item| begin + item.place);
-                for (place, first_place) in own.zip(first.places) {
+                let own: Few<usize> = questions[q].places(&own).collect();
+                for (place, first_place) in own.into_iter().zip(first.places) {
                     let more = questions[q].asks.get(place)?.cost;
                     let ask = questions[first.question].asks.get_mut(first_place)?;
                     ask.cost = sum_of_costs(ask.cost, more);
@@ -183,12 +181,11 @@ impl Order {
 
     /// Adds a key of the question `q`, and the limits there.
     fn add(&mut self, q: usize, question: &Question, key: EventKey) -> Option<()> {
-        let EventKey { key, group, begin, counted } = key;
-        for item in question.plan.items(group) {
-            let place = begin + item.place;
+        for place in question.places(&key) {
             *self.places.get_mut(q)?.get_mut(place)? = self.limits.len();
             self.limits.push(CallLimit { question: q, place });
         }
+        let EventKey { key, group, counted, .. } = key;
         self.keys.push(key);
         self.groups.push(CallGroup { question: q, group, counted });
         Some(())
@@ -223,11 +220,7 @@ fn earlier(questions: &[Question], q: usize, key: &[u8]) -> Option<Earlier> {
     let before = questions.iter().enumerate().take(q).filter(|(_, other)| other.does == does);
     for (question, other) in before {
         if let Some(same) = other.keys.iter().find(|known| known.key == key) {
-            let items = other.plan.items(same.group).iter();
-            return Some(Earlier {
-                question,
-                places: items.map(|item| same.begin + item.place).collect(),
-            });
+            return Some(Earlier { question, places: other.places(same).collect() });
         }
     }
     None

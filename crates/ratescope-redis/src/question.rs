@@ -7,7 +7,7 @@ use ratescope::rules::{Fault, Numbers};
 use ratescope::time::Time;
 use std::sync::Arc;
 
-/// What happens to an event: its [`Intent`], without borrows.
+/// The [`Intent`](ratescope::rules::Intent) of an event, without borrows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Does {
     Count,

@@ -191,10 +191,10 @@ impl<C: Clock> QuotaStream<C> {
         let mut actions = Vec::new();
         for (id, [allowed, denied]) in sums {
             let now = self.service.clock.now();
-            let of = Asked::new(&self.service, &self.domain, &id);
+            let limits = BucketLimits::new(&self.service, &self.domain, &id);
             let size = id.encoded_len() + OVERHEAD;
             if !self.buckets.contains_key(&id) && size > self.room {
-                of.count_late(allowed, now).await;
+                limits.count_late(allowed, now).await;
                 actions.push(BucketAction::new(&id, None));
                 continue;
             }
@@ -204,7 +204,7 @@ impl<C: Clock> QuotaStream<C> {
                 let leases = VecDeque::new();
                 Bucket { leases, held: 0, pace: 0.0, reported: now, used: now, holders }
             });
-            of.settle(bucket, allowed, denied, now).await;
+            limits.settle(bucket, allowed, denied, now).await;
             if bucket.used.after(IDLE) <= now {
                 actions.push(BucketAction::new(&id, None));
                 self.room += size;
@@ -214,7 +214,7 @@ impl<C: Clock> QuotaStream<C> {
                 }
                 continue;
             }
-            let (assignment, counted) = of.decide(bucket, denied, now).await;
+            let (assignment, counted) = limits.decide(bucket, denied, now).await;
             bucket.take(&assignment, now, counted);
             actions.extend(assignment.actions(&id));
         }
@@ -227,8 +227,8 @@ impl<C: Clock> QuotaStream<C> {
         for (id, bucket) in &mut self.buckets {
             let now = self.service.clock.now();
             if bucket.is_due(now) {
-                let of = Asked::new(&self.service, &self.domain, id);
-                let (assignment, counted) = of.decide(bucket, 0, now).await;
+                let limits = BucketLimits::new(&self.service, &self.domain, id);
+                let (assignment, counted) = limits.decide(bucket, 0, now).await;
                 // Otherwise it keeps what it has, which may not be used up yet.
                 if matches!(assignment, Assignment::Events(_)) {
                     bucket.take(&assignment, now, counted);
@@ -250,25 +250,30 @@ impl<C: Clock> Drop for QuotaStream<C> {
 }
 
 /// The limits that are asked about a bucket.
-struct Asked<'a> {
+struct BucketLimits<'a> {
     domain: Option<Arc<Domain>>,
     /// In their normal forms.
     fields: SmallVec<[(Cow<'a, str>, Cow<'a, str>); 4]>,
     forms: &'a Forms,
     /// True if rules are about a path that servers read in different ways.
     is_doubtful: bool,
+    /// `None` without a limit.
+    most: Option<Most>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> BucketLimits<'a> {
     fn new<C: Clock>(service: &'a Service<C>, domain: &str, id: &'a BucketId) -> Self {
         let (domain, forms) = (service.domain(domain), &*service.forms);
         let each = || id.bucket.iter().map(|Entry { key, value }| (key.as_str(), value.as_str()));
-        let fields = each().map(|(key, value)| (key.into(), forms.read(key, value))).collect();
-        let is_doubtful = domain.as_ref().is_some_and(|domain| {
-            let rules = domain.store.rules();
-            each().any(|(key, value)| forms.doubt(key, value, &rules).is_some())
+        let fields: SmallVec<_> =
+            each().map(|(key, value)| (key.into(), forms.read(key, value))).collect();
+        let rules = domain.as_ref().map(|domain| domain.store.rules());
+        let is_doubtful = rules.as_ref().is_some_and(|rules| {
+            each().any(|(key, value)| forms.doubt(key, value, rules).is_some())
         });
-        Asked { domain, fields, forms, is_doubtful }
+        let named = Named { fields: &fields, forms };
+        let most = rules.and_then(|rules| most(&rules, &named));
+        BucketLimits { domain, fields, forms, is_doubtful, most }
     }
 
     fn fields(&self) -> Named<'_> {
@@ -303,16 +308,14 @@ impl<'a> Asked<'a> {
 
     /// Counts events that have passed without an assignment, at most twice what the limits admit from rest.
     async fn count_late(&self, events: u64, now: Time) {
-        let most =
-            self.domain.as_ref().and_then(|domain| most(&domain.store.rules(), &self.fields()));
-        let cost = most.map_or(0.0, |most| (events as f64).min(2.0 * most.events));
+        let cost = self.most.as_ref().map_or(0.0, |most| (events as f64).min(2.0 * most.events));
         self.count(cost, now, now).await;
     }
 
     async fn count(&self, cost: f64, at: Time, now: Time) {
         if let Some(domain) = self.domain.as_ref().filter(|_| cost != 0.0) {
             let event = Event { time: at, cost, fields: &self.fields() };
-            // What can't be given back stays counted.
+            // If it can't be given back, it stays counted.
             let _ = domain.store.settle_async(&event, now, None).await;
         }
     }
@@ -323,10 +326,8 @@ impl<'a> Asked<'a> {
         if self.is_doubtful {
             return (Assignment::DenyAll, now);
         }
+        let Some(most) = &self.most else { return (Assignment::AllowAll, now) };
         let fields = self.fields();
-        let Some(most) = most(&domain.store.rules(), &fields) else {
-            return (Assignment::AllowAll, now);
-        };
         let event = |cost| Event { time: now, cost, fields: &fields };
         let look = domain.store.peek_async(&event(1.0), DETAILS).await;
         let left = match (retry(&look), look.quota()) {

@@ -61,7 +61,7 @@ async fn give_back(asked: &[Asked<'_>], decisions: &[Decision]) {
     for ((domain, part), decision) in asked.iter().zip(decisions) {
         if part.intent.is_count() {
             let event = Event { time: decision.time, cost: -part.event.cost, ..*part.event };
-            // What can't be given back stays counted.
+            // If it can't be given back, it stays counted.
             let _ = domain.store.settle_async(&event, part.event.time, None).await;
         }
     }

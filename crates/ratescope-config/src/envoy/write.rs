@@ -65,7 +65,7 @@ pub(crate) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
 fn shared_interval(limits: &[Limit], notes: &mut Notes) -> Result<f64, (Option<String>, String)> {
     let mut shared = 0;
     for limit in limits {
-        // What can't be written has said so already.
+        // A limit that can't be written was reported where it was tried.
         let Ok(own) = own(limit, notes) else { continue };
         let millis = libm::round(own.fill().per().as_secs_f64() * 1e3) as u64;
         shared = greatest_common_divisor(shared, millis);

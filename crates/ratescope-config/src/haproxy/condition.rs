@@ -187,7 +187,7 @@ pub(super) fn is_rate(word: &str) -> bool {
     ["_rate", "get_gpc", "get_gpt"].iter().any(|part| word.contains(part))
 }
 
-/// What a rule compares: a rate of a counter or of a table, and the most that passes.
+/// A comparison: a rate of a counter or of a table, and the most that passes.
 pub(super) struct Compared<'a> {
     pub(super) rate: &'static str,
     pub(super) counts: &'static str,

@@ -9,7 +9,7 @@ use crate::read::{Config, Found, Remark, said, scoped};
 use crate::words::whole;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is defined for all levels.
+/// The definitions for all levels.
 #[derive(Default)]
 pub(super) struct Defined<'a> {
     zones: Vec<Zone<'a>>,
@@ -76,7 +76,7 @@ fn not_within(blocks: &[&str], statement: &Statement, around: &[&Statement], con
     }
 }
 
-/// What holds for a level and those within it.
+/// The settings of a level, which those within it inherit.
 #[derive(Clone, Default)]
 pub(super) struct Level {
     pub(super) around: Vec<String>,

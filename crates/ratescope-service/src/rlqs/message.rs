@@ -8,18 +8,18 @@ use prost::{Enumeration, Message};
 use prost_types::Duration;
 use std::collections::BTreeMap;
 
-/// What an Envoy has allowed and refused since its last report.
+/// The requests that an Envoy has allowed and refused since its last report.
 #[derive(Clone, PartialEq, Message)]
 pub struct RateLimitQuotaUsageReports {
     /// The name of the rules; it may be missing after the first report.
     #[prost(string, tag = "1")]
     pub domain: String,
-    /// What each bucket used.
+    /// The requests of each bucket.
     #[prost(message, repeated, tag = "2")]
     pub bucket_quota_usages: Vec<BucketQuotaUsage>,
 }
 
-/// What a bucket used. The time since the last report is taken from the clock of the service.
+/// The requests of a bucket. The time since the last report is taken from the clock of the service.
 #[derive(Clone, PartialEq, Message)]
 pub struct BucketQuotaUsage {
     /// The bucket.
@@ -50,15 +50,15 @@ impl BucketId {
     }
 }
 
-/// What an Envoy shall do with its buckets, in this order.
+/// Tells an Envoy how to treat its buckets.
 #[derive(Clone, PartialEq, Message)]
 pub struct RateLimitQuotaResponse {
-    /// What to do.
+    /// The actions, in the order in which they are followed.
     #[prost(message, repeated, tag = "1")]
     pub bucket_action: Vec<BucketAction>,
 }
 
-/// What an Envoy shall do with a bucket: one of both.
+/// Assigns events to a bucket, or abandons it.
 #[derive(Clone, PartialEq, Message)]
 pub struct BucketAction {
     /// The bucket.

@@ -131,6 +131,11 @@ pub fn lowest_terms(rate: Rate) -> Result<[u64; 2], BadNumber> {
     Ok([count / divisor, period / divisor])
 }
 
+/// The error, saying what is wanted, if the number was 0.
+fn if_zero(wrong: BadNumber, want: &'static str) -> BadNumber {
+    if wrong.given == 0.0 { BadNumber { want, ..wrong } } else { wrong }
+}
+
 impl Bucket {
     /// A bucket that drains at `rate` and holds `size` events; `what` names the size in an error.
     /// A rate of 0 and a size of 0 belong together.
@@ -138,16 +143,11 @@ impl Bucket {
         if (rate.count(), size) == (0.0, 0.0) {
             return Ok(Bucket::none(rate));
         }
-        let zero = |want| {
-            move |wrong: BadNumber| match wrong.given {
-                0.0 => BadNumber { want, ..wrong },
-                _ => wrong,
-            }
-        };
-        let [per_micro, per_millionth] = lowest_terms(rate)
-            .map_err(zero("from 0.001 to 1e12, or 0 with a burst or a queue of 0"))?;
-        let holds =
-            limit(what, size, false).map_err(zero("from 0.001 to 1e12, or 0 with a rate of 0"))?;
+        let [per_micro, per_millionth] = lowest_terms(rate).map_err(|wrong| {
+            if_zero(wrong, "from 0.001 to 1e12, or 0 with a burst or a queue of 0")
+        })?;
+        let holds = limit(what, size, false)
+            .map_err(|wrong| if_zero(wrong, "from 0.001 to 1e12, or 0 with a rate of 0"))?;
         let full = u128::from(holds) * u128::from(per_millionth);
         let per_event = per_millionth as f64 * 1e6;
         Ok(Bucket { rate, size, per_micro, per_millionth, per_event, full })

@@ -138,12 +138,7 @@ impl Fleet {
 
     /// A number in the metrics of each process.
     fn metric(&self, name: &str) -> Vec<f64> {
-        let each = self.programs.iter().map(|program| {
-            let metrics = get(program.admin, "/metrics", "").1;
-            let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-            value.map_or(0.0, |value| value.parse().unwrap())
-        });
-        each.collect()
+        self.programs.iter().map(|program| metric(program, name)).collect()
     }
 
     fn sum(&self, name: &str) -> f64 {
@@ -230,6 +225,13 @@ impl Client {
             }
         }
     }
+}
+
+/// A number in the metrics of a process; 0 where it is missing.
+fn metric(program: &Program, name: &str) -> f64 {
+    let metrics = get(program.admin, "/metrics", "").1;
+    let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.map_or(0.0, |value| value.parse().unwrap())
 }
 
 /// The events of each rule.
@@ -451,14 +453,8 @@ async fn a_slot_moves_while_leases_are_out() {
             }
         });
     }
-    let lent = || {
-        let each = programs.iter().map(|program| {
-            let metrics = get(program.admin, "/metrics", "").1;
-            let name = "\nratescope_leased_events_total ";
-            let value = metrics.split_once(name).and_then(|(_, rest)| rest.lines().next());
-            value.map_or(0.0, |value| value.parse().unwrap())
-        });
-        each.sum::<f64>()
+    let lent = || -> f64 {
+        programs.iter().map(|program| metric(program, "ratescope_leased_events_total")).sum()
     };
     let until_lent = async || {
         let before = lent();

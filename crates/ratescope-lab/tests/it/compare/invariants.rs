@@ -1,5 +1,5 @@
-//! What holds of any text that may be a link to the Scope or to Compare, or the choices of Tune: for the tests and for the
-//! fuzzer.
+//! Properties of any text that may be a link to the Scope or to Compare, or the choices of Tune. The tests and the fuzzer
+//! check them.
 
 use ratescope_lab::run::{Link, Named};
 use ratescope_lab::tune::Choices;

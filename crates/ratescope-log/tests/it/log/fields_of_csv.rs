@@ -1,4 +1,4 @@
-//! What holds of any fields of CSV: for the tests and for the fuzzer.
+//! Properties of any fields of CSV. The tests and the fuzzer check them.
 
 use ratescope_log::{Format, Options, Reader, recognize};
 

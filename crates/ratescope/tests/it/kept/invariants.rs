@@ -1,4 +1,4 @@
-//! What holds of any bytes that may be a kept state: for the tests and for the fuzzer.
+//! Properties of any bytes that may be a kept state. The tests and the fuzzer check them.
 
 use ratescope::limit::FORMS;
 use ratescope::limit::any::AnyLimiter;

@@ -1,4 +1,4 @@
-//! What holds of any text that may be a limiter, and of any events: for the tests and for the fuzzer.
+//! Properties of any text that may be a limiter, and of any events. The tests and the fuzzer check them.
 
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::kept::Kept;

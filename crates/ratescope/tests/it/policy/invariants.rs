@@ -1,4 +1,4 @@
-//! What holds of any text that may be a policy: for the tests and for the fuzzer.
+//! Properties of any text that may be a policy. The tests and the fuzzer check them.
 
 use ratescope::{Event, MemoryStore, Policy, Time};
 
