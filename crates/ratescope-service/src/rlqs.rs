@@ -38,7 +38,7 @@ use prost_types::Duration;
 use ratescope::clock::{Clock, SystemClock};
 use ratescope::event::{Event, Fields};
 use ratescope::limit::MAX_COST;
-use ratescope::rules::{Rules, Store};
+use ratescope::rules::{Rule, Rules, Store};
 use ratescope::share::from_rest;
 use ratescope::time::{Span, Time};
 use ratescope_tower::internal::retry;
@@ -257,23 +257,18 @@ struct BucketLimits<'a> {
     forms: &'a Forms,
     /// True if rules are about a path that servers read in different ways.
     is_doubtful: bool,
-    /// `None` without a limit.
-    most: Option<Most>,
 }
 
 impl<'a> BucketLimits<'a> {
     fn new<C: Clock>(service: &'a Service<C>, domain: &str, id: &'a BucketId) -> Self {
         let (domain, forms) = (service.domain(domain), &*service.forms);
         let each = || id.bucket.iter().map(|Entry { key, value }| (key.as_str(), value.as_str()));
-        let fields: SmallVec<_> =
-            each().map(|(key, value)| (key.into(), forms.read(key, value))).collect();
-        let rules = domain.as_ref().map(|domain| domain.store.rules());
-        let is_doubtful = rules.as_ref().is_some_and(|rules| {
-            each().any(|(key, value)| forms.doubt(key, value, rules).is_some())
+        let fields = each().map(|(key, value)| (key.into(), forms.read(key, value))).collect();
+        let is_doubtful = domain.as_ref().is_some_and(|domain| {
+            let rules = domain.store.rules();
+            each().any(|(key, value)| forms.doubt(key, value, &rules).is_some())
         });
-        let named = Named { fields: &fields, forms };
-        let most = rules.and_then(|rules| most(&rules, &named));
-        BucketLimits { domain, fields, forms, is_doubtful, most }
+        BucketLimits { domain, fields, forms, is_doubtful }
     }
 
     fn fields(&self) -> Named<'_> {
@@ -308,7 +303,9 @@ impl<'a> BucketLimits<'a> {
 
     /// Counts events that have passed without an assignment, at most twice what the limits admit from rest.
     async fn count_late(&self, events: u64, now: Time) {
-        let cost = self.most.as_ref().map_or(0.0, |most| (events as f64).min(2.0 * most.events));
+        let most =
+            self.domain.as_ref().and_then(|domain| most(&domain.store.rules(), &self.fields()));
+        let cost = most.map_or(0.0, |most| (events as f64).min(2.0 * most.events));
         self.count(cost, now, now).await;
     }
 
@@ -326,8 +323,10 @@ impl<'a> BucketLimits<'a> {
         if self.is_doubtful {
             return (Assignment::DenyAll, now);
         }
-        let Some(most) = &self.most else { return (Assignment::AllowAll, now) };
         let fields = self.fields();
+        let Some(most) = most(&domain.store.rules(), &fields) else {
+            return (Assignment::AllowAll, now);
+        };
         let event = |cost| Event { time: now, cost, fields: &fields };
         let look = domain.store.peek_async(&event(1.0), DETAILS).await;
         let left = match (retry(&look), look.quota()) {
@@ -363,7 +362,8 @@ struct Most {
 /// What the limits may assign that apply to an event with these fields; `None` without any.
 fn most(rules: &Rules, fields: &dyn Fields) -> Option<Most> {
     let asks = rules.ask(&Event { time: Time::ZERO, cost: 1.0, fields: &fields }, None);
-    let is_one = asks.iter().any(|ask| ask.cost != 1.0);
+    let has_cost = |rule: &Rule| rule.cost().is_some();
+    let is_one = asks.iter().any(|ask| rules.rules().get(ask.rule).is_some_and(has_cost));
     let firm = asks.iter().filter(|ask| ask.is_firm());
     let limits = firm.filter_map(|ask| rules.plan().get(ask.at));
     let events = limits.map(|planned| from_rest(&planned.limit.limiter)).reduce(f64::min)?;

@@ -29,6 +29,9 @@ descriptors:
 - key: export
   limit: sliding-log 100/1m
   cost: 5
+- key: import
+  limit: sliding-log 100/1m
+  cost: 1
 ";
 
 type Shared = Arc<Service<FakeClock>>;
@@ -255,6 +258,7 @@ fn what_a_bucket_id_may_be() {
     // A rule with a cost of its own counts it once for each assignment.
     assert_eq!(one(id(&[("export", "all")])).unwrap(), ["all 1"]);
     assert_eq!(left(&service, ("export", "all")), 95);
+    assert_eq!(one(id(&[("import", "all")])).unwrap(), ["all 1"]);
     let why = |answer: Result<_, NoAnswer>| answer.unwrap_err().to_string();
     assert_eq!(why(one(id(&[]))), "a bucket id has no entries");
     assert_eq!(why(one(BucketId::default())), "a bucket id has no entries");
