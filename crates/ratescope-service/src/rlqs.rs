@@ -63,8 +63,9 @@ const IDLE: Span = Span::from_mins(1);
 /// a power of two, no token is lost to rounding.
 const FILL: i64 = 1 << 20;
 
-/// The most assignments of a bucket that may be unused. The events of further ones stay counted.
-const LEASES: usize = 64;
+/// The most assignments of a bucket that may be unused: one for each second until it is [`SILENT`]. The events of further
+/// ones stay counted.
+const LEASES: usize = 16;
 
 /// The bytes of the bucket ids of one stream, each with [`OVERHEAD`]. Further buckets are counted and abandoned.
 const ROOM: usize = 64 << 10;
@@ -77,16 +78,16 @@ const OVERHEAD: usize = 64;
 
 /// The streams that have a bucket, by its domain and id.
 #[derive(Default)]
-pub(super) struct Holders(Mutex<BTreeMap<(String, BucketId), Arc<()>>>);
+pub(super) struct Holders(Mutex<BTreeMap<(Arc<str>, BucketId), Arc<()>>>);
 
 impl Holders {
-    fn join(&self, domain: &str, id: &BucketId) -> Arc<()> {
+    fn join(&self, domain: &Arc<str>, id: &BucketId) -> Arc<()> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(all.entry((domain.to_owned(), id.clone())).or_default())
+        Arc::clone(all.entry((Arc::clone(domain), id.clone())).or_default())
     }
 
-    fn leave(&self, domain: &str, id: &BucketId, bucket: Bucket) {
-        let key = (domain.to_owned(), id.clone());
+    fn leave(&self, domain: &Arc<str>, id: &BucketId, bucket: Bucket) {
+        let key = (Arc::clone(domain), id.clone());
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         drop(bucket);
         if all.get(&key).is_some_and(|holders| Arc::strong_count(holders) == 1) {
@@ -147,7 +148,8 @@ enum Assignment {
 /// The stream of one Envoy.
 pub struct QuotaStream<C: Clock = SystemClock> {
     service: Arc<Service<C>>,
-    domain: String,
+    /// As long as its Envoy likes, so each bucket has the same one.
+    domain: Arc<str>,
     buckets: BTreeMap<BucketId, Bucket>,
     room: usize,
 }
@@ -155,7 +157,7 @@ pub struct QuotaStream<C: Clock = SystemClock> {
 impl<C: Clock> QuotaStream<C> {
     /// A stream on which nothing was reported yet.
     pub fn new(service: Arc<Service<C>>) -> Self {
-        QuotaStream { service, domain: String::new(), buckets: BTreeMap::new(), room: ROOM }
+        QuotaStream { service, domain: "".into(), buckets: BTreeMap::new(), room: ROOM }
     }
 
     /// Counts what an Envoy reports, and assigns events to the buckets that it names.
@@ -168,8 +170,8 @@ impl<C: Clock> QuotaStream<C> {
     ) -> Result<RateLimitQuotaResponse, NoAnswer> {
         let invalid = |why: &str| Err(NoAnswer::Invalid(why.to_owned()));
         if self.domain.is_empty() {
-            self.domain = reports.domain;
-        } else if !reports.domain.is_empty() && reports.domain != self.domain {
+            self.domain = reports.domain.into();
+        } else if !reports.domain.is_empty() && *reports.domain != *self.domain {
             return invalid("a stream is for one domain");
         }
         if self.domain.is_empty() {

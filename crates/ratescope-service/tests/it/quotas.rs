@@ -238,6 +238,24 @@ fn an_idle_bucket_is_abandoned_and_makes_room() {
     assert!(try_report(&mut envoy, reports(long)).unwrap()[0].ends_with("abandoned"));
 }
 
+/// The budget of a stream is for its buckets, however long the name of its domain is.
+#[test]
+fn the_memory_of_a_stream_is_bounded() {
+    let (service, _) = shared();
+    let mut envoy = QuotaStream::new(service);
+    let all = |domain: String| RateLimitQuotaUsageReports {
+        domain,
+        bucket_quota_usages: (0..1000).map(|n| usage(id(&[("u", &n.to_string())]), 0, 1)).collect(),
+    };
+    let used = allocation_counter::measure(|| {
+        try_report(&mut envoy, all("a".repeat(100_000))).unwrap();
+        for _ in 0..100 {
+            try_report(&mut envoy, all(String::new())).unwrap();
+        }
+    });
+    assert!(used.bytes_current < 1 << 20, "{used:?}");
+}
+
 #[test]
 fn what_a_bucket_id_may_be() {
     let (service, _) = shared();
