@@ -218,17 +218,23 @@ impl<C: Clock> Quotas<C> {
     /// The next answer; `None` when the stream ends.
     async fn next(&mut self) -> Result<Option<RateLimitQuotaResponse>, Status> {
         loop {
-            let answer = match timeout_at(self.renewal, self.reports.message()).await {
-                Ok(Ok(Some(reports))) => {
+            if self.service.is_ending.load(Ordering::Relaxed) {
+                return Err(Status::unavailable("the service ends"));
+            }
+            // A timeout would never pass while there is always a report.
+            let is_due = self.renewal <= tokio::time::Instant::now();
+            let reports = match is_due {
+                true => None,
+                false => timeout_at(self.renewal, self.reports.message()).await.ok(),
+            };
+            let answer = match reports {
+                Some(Ok(Some(reports))) => {
                     let answer = self.stream.report(reports).await;
                     answer.map_err(|error| status(&error))?
                 }
-                Ok(end) => return end.map(|_| None),
-                Err(_) => {
+                Some(end) => return end.map(|_| None),
+                None => {
                     self.renewal = pause_from_now();
-                    if self.service.is_ending.load(Ordering::Relaxed) {
-                        return Err(Status::unavailable("the service ends"));
-                    }
                     self.stream.renew().await
                 }
             };

@@ -1,17 +1,25 @@
 //! Envoy's rate limit quota service: what each Envoy is assigned, by a clock that is set.
 
 use super::requests::{ask, descriptor, request, service};
+use bytes::Bytes;
 use futures_util::FutureExt;
+use http_body::{Body, Frame};
+use http_body_util::{BodyExt, StreamBody};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use prost::Message;
 use ratescope::clock::FakeClock;
 use ratescope::{Span, Time};
 use ratescope_service::{
-    BlanketRule, BucketAction, BucketId, BucketQuotaUsage, Code, Entry, NoAnswer, QuotaStream,
-    RateLimitQuotaResponse, RateLimitQuotaUsageReports, Service,
+    BlanketRule, BucketAction, BucketId, BucketQuotaUsage, Code, Entry, Grpc, NoAnswer, QUOTA_NAME,
+    QuotaStream, RateLimitQuotaResponse, RateLimitQuotaUsageReports, Service,
 };
 use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::fmt::Debug;
+use std::pin::pin;
 use std::sync::Arc;
+use tower::Service as _;
 
 const RULES: &str = "
 domain: web
@@ -254,6 +262,36 @@ fn the_memory_of_a_stream_is_bounded() {
         }
     });
     assert!(used.bytes_current < 1 << 20, "{used:?}");
+}
+
+/// The answers to reports by gRPC.
+async fn answers(
+    service: Shared,
+    reports: impl Iterator<Item = RateLimitQuotaUsageReports> + Send + 'static,
+) -> impl Body<Data = Bytes, Error: Debug> {
+    let frame = |reports: RateLimitQuotaUsageReports| {
+        let message = reports.encode_to_vec();
+        let length = (message.len() as u32).to_be_bytes();
+        let bytes = [&[0], &length[..], &message].concat();
+        Ok::<_, Infallible>(Frame::data(Bytes::from(bytes)))
+    };
+    let body = StreamBody::new(futures_util::stream::iter(reports.map(frame)));
+    let path = format!("/{QUOTA_NAME}/StreamRateLimitQuotas");
+    let request = http::Request::post(path).header("content-type", "application/grpc");
+    Grpc::new(service).call(request.body(body).unwrap()).await.unwrap().into_body()
+}
+
+/// However often an Envoy reports, its stream ends with the service.
+#[tokio::test]
+async fn a_stream_ends_while_there_is_always_a_report() {
+    let (service, _) = shared();
+    let one = reports(vec![usage(id(&[("user", "ann")]), 0, 1)]);
+    let mut answers = pin!(answers(Arc::clone(&service), std::iter::repeat(one)).await);
+    assert!(answers.frame().await.unwrap().unwrap().is_data());
+    service.end_streams();
+    let end = answers.frame().await.unwrap().unwrap().into_trailers().unwrap();
+    // UNAVAILABLE.
+    assert_eq!(end["grpc-status"], "14");
 }
 
 #[test]
