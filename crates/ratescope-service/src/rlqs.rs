@@ -70,8 +70,9 @@ const LEASES: usize = 16;
 /// The bytes of the bucket ids of one stream, each with [`OVERHEAD`]. Further buckets are counted and abandoned.
 const ROOM: usize = 64 << 10;
 
-/// The longest message in bytes: twice what the buckets of a stream can have.
-pub(super) const LONGEST: usize = 2 * ROOM;
+/// The longest message in bytes. An Envoy reports all of its buckets at once, with some 40 bytes each, and after an outage
+/// it has one for each user that came meanwhile. If that was too long, it would report the same again for ever.
+pub(super) const LONGEST: usize = 1 << 20;
 
 /// What a bucket takes besides its id.
 const OVERHEAD: usize = 64;

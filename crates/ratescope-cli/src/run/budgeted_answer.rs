@@ -22,8 +22,8 @@ pub(super) static STREAMS: Budget = Budget::new(64 << 10);
 /// as much while its last message is not read.
 pub(super) const ANSWER: usize = 32 << 10;
 
-/// The memory of a stream of quotas: its buckets, and the longest report.
-pub(super) const QUOTAS: usize = 256 << 10;
+/// The memory of a stream of quotas between two reports: measured up to 770 KiB, with short ids.
+pub(super) const QUOTAS: usize = 768 << 10;
 
 /// The body of an answer, whose bytes are reserved until it is sent.
 pub(super) struct BudgetedAnswer {

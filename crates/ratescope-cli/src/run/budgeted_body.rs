@@ -15,6 +15,9 @@ pub(super) static GRPC: Budget = Budget::new(64 << 10);
 /// The memory of a call until its message is read, besides its bytes.
 const CALL: usize = 8 << 10;
 
+/// The bytes before a message: a flag and its length.
+const HEAD: usize = 5;
+
 /// The overhead of each field in the size of a header list (RFC 9113, section 10.5.1).
 const HEADER: usize = 32;
 
@@ -23,11 +26,46 @@ pub(super) struct BudgetedBody {
     body: Incoming,
     reservation: Arc<Reservation>,
     bytes: usize,
-    /// A stream of quotas, which has reserved its longest message: each frame is released when the next one comes.
-    is_stream: bool,
-    /// The bytes of the last frame.
-    last: usize,
+    /// Of a stream of messages: each is released when the next frame is asked for.
+    messages: Option<Messages>,
     is_over_budget: bool,
+}
+
+/// What has arrived of a stream of messages, each behind a flag and its length in four bytes.
+#[derive(Default)]
+struct Messages {
+    /// How many of these five bytes of the last message have arrived.
+    head: usize,
+    /// How much is missing of it.
+    missing: usize,
+    /// The bytes of messages that are whole.
+    whole: usize,
+    /// The bytes of the last message, which is not whole.
+    part: usize,
+}
+
+impl Messages {
+    fn add(&mut self, mut data: &[u8]) {
+        while let Some((&first, rest)) = data.split_first() {
+            let taken = if self.head < HEAD {
+                // The flag is shifted out.
+                self.missing = (self.missing << 8 | usize::from(first)) & 0xffff_ffff;
+                self.head += 1;
+                data = rest;
+                1
+            } else {
+                let taken = self.missing.min(data.len());
+                self.missing -= taken;
+                data = data.get(taken..).unwrap_or_default();
+                taken
+            };
+            self.part += taken;
+            if self.head == HEAD && self.missing == 0 {
+                self.whole += core::mem::take(&mut self.part);
+                self.head = 0;
+            }
+        }
+    }
 }
 
 impl BudgetedBody {
@@ -45,8 +83,7 @@ impl BudgetedBody {
                 body,
                 reservation,
                 bytes: 0,
-                is_stream,
-                last: 0,
+                messages: is_stream.then(Messages::default),
                 is_over_budget: false,
             };
             body.reserve(CALL + head);
@@ -79,15 +116,17 @@ impl Body for BudgetedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let mut frame = None;
         if !self.is_over_budget {
+            if let Some(messages) = &mut self.messages {
+                let read = core::mem::take(&mut messages.whole);
+                self.reservation.release(read);
+                self.bytes -= read;
+            }
             frame = ready!(Pin::new(&mut self.body).poll_frame(context)).transpose()?;
             if let Some(data) = frame.as_ref().and_then(Frame::data_ref) {
-                let bytes = data.len();
-                if self.is_stream {
-                    self.reservation.release(self.last);
-                    self.bytes -= core::mem::take(&mut self.last);
+                self.reserve(data.len());
+                if let Some(messages) = &mut self.messages {
+                    messages.add(data);
                 }
-                self.reserve(bytes);
-                self.last = if self.is_over_budget { 0 } else { bytes };
             }
         }
         if self.is_over_budget {

@@ -294,6 +294,23 @@ async fn a_stream_ends_while_there_is_always_a_report() {
     assert_eq!(end["grpc-status"], "14");
 }
 
+/// While there was no service, an Envoy has learnt of many users. It reports them in one message.
+#[tokio::test]
+async fn an_envoy_that_was_alone_is_answered() {
+    let (service, _) = shared();
+    let one = |n| usage(id(&[("user", &format!("user-{n:016}"))]), 0, 1);
+    let all = reports((0..20_000).map(one).collect());
+    assert!(all.encoded_len() > 700_000);
+    let answers = pin!(answers(service, std::iter::once(all)).await);
+    let answer = answers.collect().await.unwrap();
+    assert_eq!(answer.trailers().unwrap()["grpc-status"], "0");
+    let answer = RateLimitQuotaResponse::decode(&answer.to_bytes()[5..]).unwrap();
+    let words = in_words(&answer);
+    assert_eq!(words.len(), 20_000);
+    assert_eq!(words[0], "user-0000000000000000 11");
+    assert_eq!(words[19_999], "user-0000000000019999 abandoned");
+}
+
 #[test]
 fn what_a_bucket_id_may_be() {
     let (service, _) = shared();

@@ -408,9 +408,9 @@ async fn streams_of_quotas_are_bounded() {
     let assigned = told.bucket_action[1].quota_assignment_action.as_ref().unwrap();
     assert_eq!(assigned.rate_limit_strategy.as_ref().unwrap().token_bucket.unwrap().max_tokens, 1);
     // OUT_OF_RANGE.
-    assert_eq!(channel.call(STREAM, &long(128 << 10)).await.0, 11);
+    assert_eq!(channel.call(STREAM, &long(1 << 20)).await.0, 11);
 
-    // This stream and 255 others are 64 MiB; each connection has 64 KiB besides.
+    // This stream and 84 others are 64 MiB; each connection has 64 KiB besides.
     let (mut streams, mut refused) = (Vec::new(), 0);
     for _ in 0..2 {
         let mut channel = Channel::open(program.grpc).await;
@@ -421,7 +421,7 @@ async fn streams_of_quotas_are_bounded() {
             streams.push((answer, reports));
         }
     }
-    assert_eq!(refused, 400 - 255);
+    assert_eq!(refused, 400 - 84);
     let mut other = Channel::open(program.grpc).await;
     assert_eq!(other.call("/grpc.health.v1.Health/Check", &[]).await, (0, vec![8, 1]));
 }
