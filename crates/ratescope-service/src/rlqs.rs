@@ -192,6 +192,7 @@ impl<C: Clock> QuotaStream<C> {
             *denied = denied.saturating_add(usage.num_requests_denied);
         }
         let mut actions = Vec::new();
+        let begun = self.service.clock.now();
         for (id, [allowed, denied]) in sums {
             let now = self.service.clock.now();
             let limits = BucketLimits::new(&self.service, &self.domain, &id);
@@ -205,10 +206,10 @@ impl<C: Clock> QuotaStream<C> {
                 self.room -= size;
                 let holders = self.service.holders.join(&self.domain, &id);
                 let leases = VecDeque::new();
-                Bucket { leases, held: 0, pace: 0.0, reported: now, used: now, holders }
+                Bucket { leases, held: 0, pace: 0.0, reported: begun, used: begun, holders }
             });
-            limits.settle(bucket, allowed, denied, now).await;
-            if bucket.used.after(IDLE) <= now {
+            limits.settle(bucket, allowed, denied, begun).await;
+            if bucket.used.after(IDLE) <= begun {
                 actions.push(BucketAction::new(&id, None));
                 self.room += size;
                 // Envoy may have used the rest without reporting it, so it stays counted.
@@ -221,12 +222,14 @@ impl<C: Clock> QuotaStream<C> {
             bucket.take(&assignment, now, counted);
             actions.extend(assignment.actions(&id));
         }
+        self.sent(begun);
         Ok(RateLimitQuotaResponse { bucket_action: actions })
     }
 
     /// Assigns events to the buckets whose last assignment may be used up soon. Call it every second.
     pub async fn renew(&mut self) -> RateLimitQuotaResponse {
         let mut actions = Vec::new();
+        let begun = self.service.clock.now();
         for (id, bucket) in &mut self.buckets {
             let now = self.service.clock.now();
             if bucket.is_due(now) {
@@ -239,7 +242,15 @@ impl<C: Clock> QuotaStream<C> {
                 }
             }
         }
+        self.sent(begun);
         RateLimitQuotaResponse { bucket_action: actions }
+    }
+
+    /// Notes that what was assigned since `begun` is sent only now: a slow store was asked about one bucket after the other.
+    fn sent(&mut self, begun: Time) {
+        let now = self.service.clock.now();
+        let last = self.buckets.values_mut().filter_map(|bucket| bucket.leases.back_mut());
+        last.filter(|lease| lease.sent >= begun).for_each(|lease| lease.sent = now);
     }
 }
 

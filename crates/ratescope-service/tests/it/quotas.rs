@@ -9,10 +9,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use prost::Message;
 use ratescope::clock::FakeClock;
+use ratescope::rules::{BoxFuture, Decisions, Details, MemoryStore, Part, Rules, Store};
 use ratescope::{Span, Time};
 use ratescope_service::{
     BlanketRule, BucketAction, BucketId, BucketQuotaUsage, Code, Entry, Grpc, NoAnswer, QUOTA_NAME,
-    QuotaStream, RateLimitQuotaResponse, RateLimitQuotaUsageReports, Service,
+    QuotaStream, RateLimitQuotaResponse, RateLimitQuotaUsageReports, Service, States,
 };
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -164,6 +165,40 @@ fn what_may_be_used_until_the_next_assignment_arrives_is_not_given_back() {
     clock.advance(Span::from_secs(1));
     assert_eq!(report(&mut envoy, all, 0, 0), ["all 30"]);
     assert_eq!(left(&service, all), 300 - 30 - 30);
+}
+
+/// A store that needs a second for each question.
+struct Slow(MemoryStore, FakeClock);
+
+impl Store for Slow {
+    fn rules(&self) -> Arc<Rules> {
+        self.0.rules()
+    }
+
+    fn decide<'a>(&'a self, parts: &'a [Part<'a>], details: Details) -> BoxFuture<'a, Decisions> {
+        self.1.advance(Span::from_secs(1));
+        self.0.decide(parts, details)
+    }
+}
+
+/// All assignments of an answer are used from when all of them were made.
+#[test]
+fn what_may_be_used_while_others_are_asked_about_is_not_given_back() {
+    let clock = FakeClock::default();
+    let of_store = clock.clone();
+    let store = move |rules| Slow(MemoryStore::new(rules, 100), of_store.clone());
+    let states = States::new(move |rules| Ok(Arc::new(store(rules))));
+    let service = Arc::new(Service::new(states, clock.clone()));
+    service.add("rules.yaml", RULES).unwrap();
+    let mut envoy = QuotaStream::new(Arc::clone(&service));
+    let of_both =
+        |denied| reports(["a", "b"].map(|name| usage(id(&[("once", name)]), 0, denied)).into());
+    assert_eq!(try_report(&mut envoy, of_both(31)).unwrap(), ["a 61", "b 61"]);
+    clock.advance(Span::from_secs(1));
+    assert_eq!(renew(&mut envoy), ["a 61", "b 61"]);
+    // The renewal has just been sent, and this report came before.
+    assert_eq!(try_report(&mut envoy, of_both(0)).unwrap(), ["a 30", "b 30"]);
+    assert_eq!(["a", "b"].map(|name| left(&service, ("once", name))), [300 - 61 - 61 - 30; 2]);
 }
 
 #[test]
