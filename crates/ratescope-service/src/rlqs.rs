@@ -298,6 +298,8 @@ impl<'a> BucketLimits<'a> {
             bucket.used = now;
         }
         let mut ended = Vec::new();
+        // The clock may have been set back.
+        bucket.leases.iter_mut().for_each(|lease| lease.sent = lease.sent.min(now));
         // The Envoy has had the next one for a while.
         while bucket.leases.get(1).is_some_and(|next| next.sent.after(RENEWAL) <= now) {
             ended.extend(bucket.leases.pop_front());

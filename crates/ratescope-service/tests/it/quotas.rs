@@ -383,6 +383,23 @@ fn what_a_bucket_id_may_be() {
 }
 
 #[test]
+fn a_clock_that_is_set_back_delays_nothing() {
+    let (service, clock) = shared();
+    let mut envoy = QuotaStream::new(Arc::clone(&service));
+    let all = ("once", "all");
+    assert_eq!(report(&mut envoy, all, 0, 0), ["all 30"]);
+    clock.advance(Span::from_secs(5));
+    assert_eq!(report(&mut envoy, all, 0, 0), ["all 30"]);
+    let now = ratescope::clock::Clock::now(&clock).as_micros();
+    clock.set(Time::from_micros(now - 3_600_000_000));
+    for left_then in [300 - 90, 300 - 60, 300 - 60] {
+        assert_eq!(report(&mut envoy, all, 0, 0), ["all 30"]);
+        assert_eq!(left(&service, all), left_then);
+        clock.advance(Span::from_secs(5));
+    }
+}
+
+#[test]
 fn absurd_numbers_spoil_a_key_for_two_periods_at_most() {
     let (service, clock) = shared();
     let mut envoy = QuotaStream::new(Arc::clone(&service));
