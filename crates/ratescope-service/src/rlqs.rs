@@ -37,6 +37,7 @@ use prost::Message;
 use prost_types::Duration;
 use ratescope::clock::{Clock, SystemClock};
 use ratescope::event::{Event, Fields};
+use ratescope::internal::Ask;
 use ratescope::limit::MAX_COST;
 use ratescope::rules::{Rule, Rules, Store};
 use ratescope::share::from_rest;
@@ -285,6 +286,10 @@ impl<'a> BucketLimits<'a> {
         BucketLimits { domain, fields, forms, is_doubtful }
     }
 
+    fn most(&self) -> Option<Most> {
+        most(&self.domain.as_ref()?.store.rules(), &self.fields())
+    }
+
     fn fields(&self) -> Named<'_> {
         Named { fields: &self.fields, forms: self.forms }
     }
@@ -319,9 +324,7 @@ impl<'a> BucketLimits<'a> {
 
     /// Counts events that have passed without an assignment, at most twice what the limits admit from rest.
     async fn count_late(&self, events: u64, now: Time) {
-        let most =
-            self.domain.as_ref().and_then(|domain| most(&domain.store.rules(), &self.fields()));
-        let cost = most.map_or(0.0, |most| (events as f64).min(2.0 * most.events));
+        let cost = self.most().map_or(0.0, |most| (events as f64).min(2.0 * most.events));
         self.count(cost, now, now).await;
     }
 
@@ -345,7 +348,7 @@ impl<'a> BucketLimits<'a> {
         };
         let event = |cost| Event { time: now, cost, fields: &fields };
         let look = domain.store.peek_async(&event(1.0), DETAILS).await;
-        let left = match (retry(&look), look.quota()) {
+        let wanted = match (retry(&look), look.quota()) {
             (Some(_), _) if denied == 0 => return (Assignment::DenyAll, now),
             // They are counted as refused.
             (Some(_), _) => denied as f64,
@@ -353,10 +356,14 @@ impl<'a> BucketLimits<'a> {
             (None, Some(quota)) => {
                 let holders = Arc::strong_count(&bucket.holders).saturating_sub(1).max(1) as f64;
                 let wanted = bucket.pace.ceil() + (most.events / 10.0 / holders).floor();
-                wanted.min((quota.remaining / holders).floor())
+                let wanted = wanted.min((quota.remaining / holders).floor()).max(1.0);
+                let is_refused = most.may_refuse_sums
+                    && retry(&domain.store.peek_async(&event(wanted), DETAILS).await).is_some();
+                if is_refused { 1.0 } else { wanted }
             }
         };
-        let events = if most.is_one { 1.0 } else { left.clamp(1.0, MAX_COST.min(u32::MAX.into())) };
+        let events =
+            if most.is_one { 1.0 } else { wanted.clamp(1.0, MAX_COST.min(u32::MAX.into())) };
         let event = event(events);
         let decision = domain.store.check_async(&event, DETAILS).await;
         domain.front.record(&event, &decision, now);
@@ -373,6 +380,8 @@ struct Most {
     events: f64,
     /// True if a rule has a cost of its own, which counts once for any number of events.
     is_one: bool,
+    /// True if a limit may refuse at once what it admits one after the other, as a queue and a measured rate.
+    may_refuse_sums: bool,
 }
 
 /// What the limits may assign that apply to an event with these fields; `None` without any.
@@ -380,10 +389,12 @@ fn most(rules: &Rules, fields: &dyn Fields) -> Option<Most> {
     let asks = rules.ask(&Event { time: Time::ZERO, cost: 1.0, fields: &fields }, None);
     let has_cost = |rule: &Rule| rule.cost().is_some();
     let is_one = asks.iter().any(|ask| rules.rules().get(ask.rule).is_some_and(has_cost));
-    let firm = asks.iter().filter(|ask| ask.is_firm());
-    let limits = firm.filter_map(|ask| rules.plan().get(ask.at));
-    let events = limits.map(|planned| from_rest(&planned.limit.limiter)).reduce(f64::min)?;
-    Some(Most { events, is_one })
+    let limiter = |ask: &Ask| Some(&rules.plan().get(ask.at)?.limit.limiter);
+    let firm = asks.iter().filter(|ask| ask.is_firm()).filter_map(limiter);
+    let events = firm.map(from_rest).reduce(f64::min)?;
+    let limiters = || asks.iter().filter_map(limiter);
+    let may_refuse_sums = limiters().any(|one| one.delays() || !one.can_undo());
+    Some(Most { events, is_one, may_refuse_sums })
 }
 
 impl Assignment {

@@ -38,6 +38,10 @@ descriptors:
 - key: export
   limit: sliding-log 100/1m
   cost: 5
+- key: queue
+  limit: nginx 600/1m burst 20
+- key: mail
+  limit: exim 100/1h strict
 - key: import
   limit: sliding-log 100/1m
   cost: 1
@@ -380,6 +384,16 @@ fn what_a_bucket_id_may_be() {
     let [mut other, mut none] = [(); 2].map(|()| QuotaStream::new(Arc::clone(&service)));
     assert_eq!(try_report(&mut other, of("other")).unwrap(), ["ann AllowAll"]);
     assert_eq!(why(try_report(&mut none, of(""))), "the domain is missing");
+}
+
+/// Some limits refuse at once what they admit one after the other, and may count that against the client.
+#[test]
+fn what_is_refused_at_once_is_assigned_one_by_one() {
+    let (service, _) = shared();
+    let mut envoy = QuotaStream::new(Arc::clone(&service));
+    assert_eq!(report(&mut envoy, ("queue", "all"), 0, 100), ["all 1"]);
+    assert_eq!(report(&mut envoy, ("mail", "ann"), 0, 2000), ["ann 1"]);
+    assert_eq!(left(&service, ("mail", "ann")), 99);
 }
 
 #[test]
