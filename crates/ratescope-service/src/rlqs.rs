@@ -9,10 +9,13 @@
 //! most what is left, divided by the streams with the same bucket. It gets a new assignment at each report, and each second
 //! while the last one may be used up within a second.
 //!
-//! **What passes.** Let B(w) be what the limits admit in any window of length w, and a the longest time for which an Envoy
-//! uses an assignment. What passes in a window of length w was counted in the window of w + a that ends with it, and not
-//! given back. What was counted obeys the limits, so at most B(w + a) passes: B(w), and what was assigned and not used when the
-//! window began. For a busy bucket, a is a second and the delay of the answer; for others at most the time between two
+//! **What passes.** Let B(w) be what the limits admit in any window of length w. What passes in it was assigned and not used
+//! when it began, or counted in it and not given back. What was counted obeys the limits, so at most B(w) passes, and what
+//! was assigned and not used when the window began.
+//!
+//! A log or a window counts for longer what was counted later. So there, what passes was counted in the window of w + a that
+//! ends with it, and at most B(w + a) passes. A report does not say which assignment was used, so the one before may stand
+//! for it: for a busy bucket, a is two seconds and the delay of the answer; for others at most the time between three
 //! reports; and if the stream breaks, [`TTL`].
 //!
 //! Three things pass beside that: what an Envoy admits without an assignment, which is counted when it is reported; what is
@@ -39,6 +42,7 @@ use ratescope::clock::{Clock, SystemClock};
 use ratescope::event::{Event, Fields};
 use ratescope::internal::Ask;
 use ratescope::limit::MAX_COST;
+use ratescope::limit::any::AnyLimiter;
 use ratescope::rules::{Rule, Rules, Store};
 use ratescope::share::from_rest;
 use ratescope::time::{Span, Time};
@@ -313,11 +317,16 @@ impl<'a> BucketLimits<'a> {
         let mut spare = bucket.held.saturating_sub(allowed).saturating_sub(in_hand);
         let uncounted = allowed.saturating_sub(bucket.held);
         bucket.held = bucket.held.saturating_sub(allowed).min(in_hand);
+        let is_drained = self.most().is_some_and(|most| most.is_drained);
         // The oldest first: they count for the shortest time from now on.
         for lease in ended {
             let back = lease.events.min(spare);
             spare -= back;
-            self.count(-(back as f64), lease.counted, now).await;
+            // As if a bucket had counted it now: else what has drained since would be lost of each assignment, and two are
+            // out at a time, so an Envoy with a few requests would fill the bucket.
+            let since = if is_drained { lease.sent.until(now) } else { Span::ZERO };
+            let at = lease.counted.after(since);
+            self.count(-(back as f64), at, now).await;
         }
         self.count_late(uncounted, now).await;
     }
@@ -380,6 +389,8 @@ struct Most {
     events: f64,
     /// True if a rule has a cost of its own, which counts once for any number of events.
     is_one: bool,
+    /// True if all limits are buckets.
+    is_drained: bool,
     /// True if a limit may refuse at once what it admits one after the other, as a queue and a measured rate.
     may_refuse_sums: bool,
 }
@@ -393,8 +404,11 @@ fn most(rules: &Rules, fields: &dyn Fields) -> Option<Most> {
     let firm = asks.iter().filter(|ask| ask.is_firm()).filter_map(limiter);
     let events = firm.map(from_rest).reduce(f64::min)?;
     let limiters = || asks.iter().filter_map(limiter);
+    let is_bucket =
+        |one: &AnyLimiter| matches!(one, AnyLimiter::TokenBucket(_) | AnyLimiter::Gcra(_));
+    let is_drained = limiters().all(is_bucket);
     let may_refuse_sums = limiters().any(|one| one.delays() || !one.can_undo());
-    Some(Most { events, is_one, may_refuse_sums })
+    Some(Most { events, is_one, is_drained, may_refuse_sums })
 }
 
 impl Assignment {

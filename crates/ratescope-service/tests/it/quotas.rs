@@ -13,7 +13,8 @@ use ratescope::rules::{BoxFuture, Decisions, Details, MemoryStore, Part, Rules, 
 use ratescope::{Span, Time};
 use ratescope_service::{
     BlanketRule, BucketAction, BucketId, BucketQuotaUsage, Code, Entry, Grpc, NoAnswer, QUOTA_NAME,
-    QuotaStream, RateLimitQuotaResponse, RateLimitQuotaUsageReports, Service, States,
+    QuotaStream, RateLimitQuotaResponse, RateLimitQuotaUsageReports, RateLimitRequest, Service,
+    States,
 };
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -38,6 +39,8 @@ descriptors:
 - key: export
   limit: sliding-log 100/1m
   cost: 5
+- key: often
+  limit: gcra 60/1m
 - key: queue
   limit: nginx 600/1m burst 20
 - key: mail
@@ -152,6 +155,24 @@ fn what_is_assigned_is_counted_and_what_was_not_used_is_given_back() {
     assert_eq!(left(&service, ann), 72);
     clock.advance(Span::from_mins(1));
     assert_eq!(left(&service, ann), 100);
+}
+
+/// A bucket gives back all that was not used, and not only what can't have drained meanwhile: the next assignment is out
+/// at the same time, and the bucket drains once.
+#[test]
+fn a_bucket_gives_back_all() {
+    let (service, clock) = shared();
+    let mut envoy = QuotaStream::new(Arc::clone(&service));
+    let often = ("often", "ann");
+    assert_eq!(report(&mut envoy, often, 0, 30), ["ann 36"]);
+    let others = RateLimitRequest { hits_addend: 20, ..request(vec![descriptor(&[often])]) };
+    assert_eq!(ask(&service, &others).unwrap().overall_code(), Code::Ok);
+    // 5 drain in 5 s.
+    for left_then in [4 + 5 - 6, 3 + 5 + 36 - 6, 38 + 5 + 6 - 6] {
+        clock.advance(Span::from_secs(5));
+        assert_eq!(report(&mut envoy, often, 0, 0), ["ann 6"]);
+        assert_eq!(left(&service, often), left_then);
+    }
 }
 
 /// The next assignment may arrive a second later, and the one before it is used until then.
