@@ -64,6 +64,9 @@ const SILENT: Span = Span::from_secs(15);
 /// The time without an event after which a bucket is abandoned.
 const IDLE: Span = Span::from_mins(1);
 
+/// The time without an event after which it gets a single one, since what it has when it is abandoned stays counted.
+const RESTING: Span = Span::from_secs(50);
+
 /// The interval in which Envoy's token bucket gets a token: about 12 days. So it has no more than what is assigned. As it is
 /// a power of two, no token is lost to rounding.
 const FILL: i64 = 1 << 20;
@@ -364,7 +367,9 @@ impl<'a> BucketLimits<'a> {
             (None, None) => return (Assignment::AllowAll, now),
             (None, Some(quota)) => {
                 let holders = Arc::strong_count(&bucket.holders).saturating_sub(1).max(1) as f64;
-                let wanted = bucket.pace.ceil() + (most.events / 10.0 / holders).floor();
+                let is_resting = bucket.used.after(RESTING) <= now;
+                let more = if is_resting { 0.0 } else { (most.events / 10.0 / holders).floor() };
+                let wanted = bucket.pace.ceil() + more;
                 let wanted = wanted.min((quota.remaining / holders).floor()).max(1.0);
                 let is_refused = most.may_refuse_sums
                     && retry(&domain.store.peek_async(&event(wanted), DETAILS).await).is_some();

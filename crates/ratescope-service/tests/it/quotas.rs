@@ -277,6 +277,20 @@ fn a_bucket_is_assigned_more_before_it_has_used_all_until_its_envoy_is_silent() 
     assert_eq!(renew(&mut envoy), [""; 0]);
 }
 
+/// What an idle bucket has when it is abandoned stays counted, so that is little.
+#[test]
+fn an_idle_bucket_takes_little_with_it() {
+    let (service, clock) = shared();
+    let mut envoy = QuotaStream::new(Arc::clone(&service));
+    let all = ("once", "all");
+    let mut told = report(&mut envoy, all, 0, 1);
+    while told != ["all abandoned"] {
+        clock.advance(Span::from_secs(5));
+        told = report(&mut envoy, all, 0, 0);
+    }
+    assert_eq!(left(&service, all), 299);
+}
+
 #[test]
 fn an_idle_bucket_is_abandoned_and_makes_room() {
     let (service, clock) = shared();
@@ -296,7 +310,7 @@ fn an_idle_bucket_is_abandoned_and_makes_room() {
     assert_eq!(left(&service, ("user", "user-0999")), 99);
     clock.advance(Span::from_secs(59));
     let idle = vec![usage(id(&[("user", "user-0000")]), 0, 0)];
-    assert_eq!(try_report(&mut envoy, reports(idle.clone())).unwrap(), ["user-0000 10"]);
+    assert_eq!(try_report(&mut envoy, reports(idle.clone())).unwrap(), ["user-0000 1"]);
     clock.advance(Span::from_secs(1));
     assert_eq!(try_report(&mut envoy, reports(idle)).unwrap(), ["user-0000 abandoned"]);
     let answer = try_report(&mut envoy, users(998..1000)).unwrap();
