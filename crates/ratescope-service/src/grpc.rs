@@ -223,9 +223,10 @@ impl<C: Clock> Quotas<C> {
             }
             // A timeout would never pass while there is always a report.
             let is_due = self.renewal <= tokio::time::Instant::now();
-            let reports = match is_due {
-                true => None,
-                false => timeout_at(self.renewal, self.reports.message()).await.ok(),
+            let reports = if is_due {
+                None
+            } else {
+                timeout_at(self.renewal, self.reports.message()).await.ok()
             };
             let answer = match reports {
                 Some(Ok(Some(reports))) => {

@@ -5,22 +5,22 @@
 //! before it. Once that is certain, what was not used of it is given back.
 //!
 //! The bucket id has the fields of an event, as those of `/check` by HTTP, since it has no order. An Envoy is assigned what
-//! it uses in a second at the pace of its last report, and a tenth of what the limits admit from rest for more than that; at
-//! most what is left, divided by the streams with the same bucket. It gets a new assignment at each report, and each second
-//! while the last one may be used up within a second.
+//! it uses in a second at the pace of its last report, and a tenth of what the limits admit from rest for more than
+//! that, unless the bucket is [resting](RESTING); at most what is left, divided by the streams with the same bucket. It
+//! gets a new assignment at each report, and each second while the last one may be used up within a second.
 //!
-//! **What passes.** Let B(w) be what the limits admit in any window of length w. What passes in it was assigned and not used
-//! when it began, or counted in it and not given back. What was counted obeys the limits, so at most B(w) passes, and what
-//! was assigned and not used when the window began.
+//! **What passes.** Let B(w) be what the limits admit in any window of length w. What passes in it was assigned and not
+//! used when it began, or counted in it and not given back. What was counted obeys the limits, so at most B(w) passes,
+//! and what was assigned and not used when the window began.
 //!
-//! A log or a window counts for longer what was counted later. So there, what passes was counted in the window of w + a that
-//! ends with it, and at most B(w + a) passes. A report does not say which assignment was used, so the one before may stand
-//! for it: for a busy bucket, a is two seconds and the delay of the answer; for others at most the time between three
-//! reports; and if the stream breaks, [`TTL`].
+//! A log or a window counts for longer what was counted later. So there, what passes was counted in the window of w + a
+//! that ends with it, and at most B(w + a) passes. A report does not say which assignment was used, so the one before
+//! may stand for it: for a busy bucket, a is two seconds and the delay of the answer; for others at most the time
+//! between three reports; and if the stream breaks, [`TTL`].
 //!
-//! Three things pass beside that: what an Envoy admits without an assignment, which is counted when it is reported; what is
-//! left of an assignment that is given back while the next one is delayed by more than a second; and what is decided
-//! while the store can't be asked.
+//! Three things pass beside that: what an Envoy admits without an assignment, which is counted when it is reported, at
+//! most twice what the least limit admits from rest; what is left of an assignment that is given back while the next
+//! one is delayed by more than a second; and what is decided while the store can't be asked.
 //!
 //! **What Envoy does**, as tried with 1.40. It reports all buckets every 5 s, whatever `reporting_interval` says, and a new
 //! bucket at once. It knows blanket rules and token buckets, and ignores `requests_per_time_unit`. A token bucket that
@@ -64,22 +64,22 @@ const SILENT: Span = Span::from_secs(15);
 /// The time without an event after which a bucket is abandoned.
 const IDLE: Span = Span::from_mins(1);
 
-/// The time without an event after which it gets a single one, since what it has when it is abandoned stays counted.
+/// The time without an event after which a bucket gets a single one, as what it has when it is abandoned stays counted.
 const RESTING: Span = Span::from_secs(50);
 
 /// The interval in which Envoy's token bucket gets a token: about 12 days. So it has no more than what is assigned. As it is
 /// a power of two, no token is lost to rounding.
 const FILL: i64 = 1 << 20;
 
-/// The most assignments of a bucket that may be unused: one for each second until it is [`SILENT`]. The events of further
-/// ones stay counted.
+/// The most assignments of a bucket that may be unused: one for each second until it is [`SILENT`]. The events of
+/// further ones stay counted.
 const LEASES: usize = 16;
 
 /// The bytes of the bucket ids of one stream, each with [`OVERHEAD`]. Further buckets are counted and abandoned.
 const ROOM: usize = 64 << 10;
 
-/// The longest message in bytes. An Envoy reports all of its buckets at once, with some 40 bytes each, and after an outage
-/// it has one for each user that came meanwhile. If that was too long, it would report the same again for ever.
+/// The longest message in bytes. An Envoy reports all of its buckets at once, with some 40 bytes each, and after an
+/// outage it has one for each user that came meanwhile. If that was too long, it would report the same again for ever.
 pub(super) const LONGEST: usize = 1 << 20;
 
 /// What a bucket takes besides its id.
@@ -87,7 +87,10 @@ const OVERHEAD: usize = 64;
 
 /// The streams that have a bucket, by its domain and id.
 #[derive(Default)]
-pub(super) struct Holders(Mutex<BTreeMap<(Arc<str>, BucketId), Arc<()>>>);
+pub(super) struct Holders(Mutex<BTreeMap<BucketOf, Arc<()>>>);
+
+/// A bucket with its domain.
+type BucketOf = (Arc<str>, BucketId);
 
 impl Holders {
     fn join(&self, domain: &Arc<str>, id: &BucketId) -> Arc<()> {
@@ -254,7 +257,8 @@ impl<C: Clock> QuotaStream<C> {
         RateLimitQuotaResponse { bucket_action: actions }
     }
 
-    /// Notes that what was assigned since `begun` is sent only now: a slow store was asked about one bucket after the other.
+    /// Notes that what was assigned since `begun` is sent only now: a slow store was asked about one bucket after the
+    /// other.
     fn sent(&mut self, begun: Time) {
         let now = self.service.clock.now();
         let last = self.buckets.values_mut().filter_map(|bucket| bucket.leases.back_mut());
@@ -325,8 +329,8 @@ impl<'a> BucketLimits<'a> {
         for lease in ended {
             let back = lease.events.min(spare);
             spare -= back;
-            // As if a bucket had counted it now: else what has drained since would be lost of each assignment, and two are
-            // out at a time, so an Envoy with a few requests would fill the bucket.
+            // As if a bucket had counted it now: else what has drained since would be lost of each assignment, and two
+            // are out at a time, so an Envoy with a few requests would fill the bucket.
             let since = if is_drained { lease.sent.until(now) } else { Span::ZERO };
             let at = lease.counted.after(since);
             self.count(-(back as f64), at, now).await;

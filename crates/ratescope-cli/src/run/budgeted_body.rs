@@ -144,3 +144,23 @@ impl Body for BudgetedBody {
         self.body.size_hint()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message ends wherever its frames do.
+    #[test]
+    fn messages_are_whole_when_all_of_them_has_come() {
+        let bytes: Vec<u8> =
+            [&[0, 0, 0, 1, 2][..], &[7; 258], &[0; 5], &[1, 0, 0, 0, 3, 9, 9, 9]].concat();
+        for cut in 0..=bytes.len() {
+            let mut messages = Messages::default();
+            messages.add(&bytes[..cut]);
+            let whole = [276, 268, 263, 0].into_iter().find(|end| cut >= *end).unwrap();
+            assert_eq!((messages.whole, messages.part), (whole, cut - whole));
+            messages.add(&bytes[cut..]);
+            assert_eq!((messages.whole, messages.part), (bytes.len(), 0));
+        }
+    }
+}

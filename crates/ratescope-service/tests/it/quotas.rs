@@ -157,8 +157,8 @@ fn what_is_assigned_is_counted_and_what_was_not_used_is_given_back() {
     assert_eq!(left(&service, ann), 100);
 }
 
-/// A bucket gives back all that was not used, and not only what can't have drained meanwhile: the next assignment is out
-/// at the same time, and the bucket drains once.
+/// A bucket gives back all that was not used, and not only what can't have drained meanwhile: the next assignment is
+/// out at the same time, and the bucket drains once.
 #[test]
 fn a_bucket_gives_back_all() {
     let (service, clock) = shared();
