@@ -466,6 +466,7 @@ fn absurd_numbers_spoil_a_key_for_two_periods_at_most() {
 /// An Envoy with one bucket, whose requests are refused without an assignment.
 struct Envoy {
     stream: QuotaStream<FakeClock>,
+    entry: (&'static str, &'static str),
     tokens: u64,
     ends: Time,
     used: [u64; 2],
@@ -475,9 +476,10 @@ struct Envoy {
 }
 
 impl Envoy {
-    fn new(service: &Shared) -> Self {
+    fn new(service: &Shared, entry: (&'static str, &'static str)) -> Self {
         Envoy {
             stream: QuotaStream::new(Arc::clone(service)),
+            entry,
             tokens: 0,
             ends: Time::ZERO,
             used: [0; 2],
@@ -510,55 +512,78 @@ impl Envoy {
     fn report(&mut self, arrives: Time) {
         let [allowed, denied] = core::mem::take(&mut self.used);
         self.is_known = true;
-        let answer = report(&mut self.stream, ("once", "all"), allowed, denied);
+        let answer = report(&mut self.stream, self.entry, allowed, denied);
         self.take(answer, arrives);
     }
 }
 
+/// What happens in a tenth of a second, to which of two Envoys, how many requests, and how late answers are then.
+type Step = (u8, usize, u64, u64);
+
+/// Lets two Envoys and the callers of a service send events, and then both Envoys all the time. Answers arrive within a
+/// second. Fails when more has passed than `most` of the tenths of seconds so far; returns what has passed.
+fn passed(
+    entry: (&'static str, &'static str),
+    steps: &[Step],
+    breaks: u64,
+    most: impl Fn(usize) -> usize,
+) -> Result<usize, TestCaseError> {
+    let (service, clock) = shared();
+    let mut envoys = [(); 2].map(|()| Envoy::new(&service, entry));
+    let check = request(vec![descriptor(&[entry])]);
+    let mut passed = 0;
+    let rest = (0..3000).map(|n| (0, n % 2, 4, 0));
+    for (tick, (what, which, n, delay)) in steps.iter().copied().chain(rest).enumerate() {
+        let now = ratescope::clock::Clock::now(&clock);
+        let arrives = now.after(Span::from_micros(delay * 100_000));
+        // Answers of one stream do not overtake each other.
+        let arrives = |envoy: &Envoy| envoy.coming.back().map_or(arrives, |one| one.0.max(arrives));
+        for (i, envoy) in envoys.iter_mut().enumerate() {
+            envoy.receive(now);
+            let at = arrives(envoy);
+            if envoy.is_known && tick % 50 == i * 7 {
+                envoy.report(at);
+            }
+            if tick % 10 == 3 {
+                let answer = renew(&mut envoy.stream);
+                envoy.take(answer, at);
+            }
+        }
+        let envoy = &mut envoys[which];
+        match what {
+            0..4 => passed += (0..n).filter(|_| envoy.request(now)).count(),
+            4 if ask(&service, &check).unwrap().overall_code() == Code::Ok => passed += 1,
+            5 if n <= breaks => envoy.stream = QuotaStream::new(Arc::clone(&service)),
+            _ => {}
+        }
+        if !envoy.is_known {
+            let at = arrives(envoy);
+            envoy.report(at);
+        }
+        prop_assert!(passed <= most(tick), "{passed} in tick {tick}");
+        clock.advance(Span::from_micros(100_000));
+    }
+    Ok(passed)
+}
+
 proptest! {
-    /// Whatever two Envoys and the callers of a service do, and whenever answers arrive within a second, no more passes
-    /// than the limit admits; and all of it passes in the end.
+    /// Whatever happens, no more passes than the limit admits; and all of it passes in the end.
     #[test]
     fn the_sum_holds(
         steps in vec((0..8u8, 0..2usize, 1..9u64, 0..10u64), 1..600),
         breaks in 0..3u64,
     ) {
-        let (service, clock) = shared();
-        let mut envoys = [(); 2].map(|()| Envoy::new(&service));
-        let check = request(vec![descriptor(&[("once", "all")])]);
-        let mut passed = 0;
-        let rest = (0..3000).map(|n| (0, n % 2, 4, 0));
-        for (tick, (what, which, n, delay)) in steps.iter().copied().chain(rest).enumerate() {
-            let now = ratescope::clock::Clock::now(&clock);
-            let arrives = now.after(Span::from_micros(delay * 100_000));
-            // Answers of one stream do not overtake each other.
-            let arrives = |envoy: &Envoy| envoy.coming.back().map_or(arrives, |one| one.0.max(arrives));
-            for (i, envoy) in envoys.iter_mut().enumerate() {
-                envoy.receive(now);
-                let at = arrives(envoy);
-                if envoy.is_known && tick % 50 == i * 7 {
-                    envoy.report(at);
-                }
-                if tick % 10 == 3 {
-                    let answer = renew(&mut envoy.stream);
-                    envoy.take(answer, at);
-                }
-            }
-            let envoy = &mut envoys[which];
-            match what {
-                0..4 => passed += (0..n).filter(|_| envoy.request(now)).count(),
-                4 if ask(&service, &check).unwrap().overall_code() == Code::Ok => passed += 1,
-                5 if n <= breaks => envoy.stream = QuotaStream::new(Arc::clone(&service)),
-                _ => {}
-            }
-            if !envoy.is_known {
-                let at = arrives(envoy);
-                envoy.report(at);
-            }
-            prop_assert!(passed <= 300, "{passed} in tick {tick}");
-            clock.advance(Span::from_micros(100_000));
-        }
+        let passed = passed(("once", "all"), &steps, breaks, |_| 300)?;
         // A stream that broke has lost what its Envoy held.
         prop_assert!(breaks > 0 || passed == 300, "{passed}");
+    }
+
+    /// No more passes than a bucket admits from its beginning, when nothing was assigned.
+    #[test]
+    fn a_bucket_holds(
+        steps in vec((0..12u8, 0..2usize, 1..9u64, 0..10u64), 1..600),
+        breaks in 0..3u64,
+    ) {
+        passed(("often", "all"), &steps, breaks, |tick| 60 + tick / 10)?;
     }
 }
