@@ -283,22 +283,23 @@ struct BucketLimits<'a> {
     forms: &'a Forms,
     /// True if rules are about a path that servers read in different ways.
     is_doubtful: bool,
+    /// `None` without a limit.
+    most: Option<Most>,
 }
 
 impl<'a> BucketLimits<'a> {
     fn new<C: Clock>(service: &'a Service<C>, domain: &str, id: &'a BucketId) -> Self {
         let (domain, forms) = (service.domain(domain), &*service.forms);
         let each = || id.bucket.iter().map(|Entry { key, value }| (key.as_str(), value.as_str()));
-        let fields = each().map(|(key, value)| (key.into(), forms.read(key, value))).collect();
-        let is_doubtful = domain.as_ref().is_some_and(|domain| {
-            let rules = domain.store.rules();
-            each().any(|(key, value)| forms.doubt(key, value, &rules).is_some())
+        let fields: SmallVec<_> =
+            each().map(|(key, value)| (key.into(), forms.read(key, value))).collect();
+        let rules = domain.as_ref().map(|domain| domain.store.rules());
+        let is_doubtful = rules.as_ref().is_some_and(|rules| {
+            each().any(|(key, value)| forms.doubt(key, value, rules).is_some())
         });
-        BucketLimits { domain, fields, forms, is_doubtful }
-    }
-
-    fn most(&self) -> Option<Most> {
-        most(&self.domain.as_ref()?.store.rules(), &self.fields())
+        let named = Named { fields: &fields, forms };
+        let most = rules.and_then(|rules| most(&rules, &named));
+        BucketLimits { domain, fields, forms, is_doubtful, most }
     }
 
     fn fields(&self) -> Named<'_> {
@@ -324,7 +325,7 @@ impl<'a> BucketLimits<'a> {
         let mut spare = bucket.held.saturating_sub(allowed).saturating_sub(in_hand);
         let uncounted = allowed.saturating_sub(bucket.held);
         bucket.held = bucket.held.saturating_sub(allowed).min(in_hand);
-        let is_drained = self.most().is_some_and(|most| most.is_drained);
+        let is_drained = self.most.as_ref().is_some_and(|most| most.is_drained);
         // The oldest first: they count for the shortest time from now on.
         for lease in ended {
             let back = lease.events.min(spare);
@@ -340,7 +341,7 @@ impl<'a> BucketLimits<'a> {
 
     /// Counts events that have passed without an assignment, at most twice what the limits admit from rest.
     async fn count_late(&self, events: u64, now: Time) {
-        let cost = self.most().map_or(0.0, |most| (events as f64).min(2.0 * most.events));
+        let cost = self.most.as_ref().map_or(0.0, |most| (events as f64).min(2.0 * most.events));
         self.count(cost, now, now).await;
     }
 
@@ -358,10 +359,8 @@ impl<'a> BucketLimits<'a> {
         if self.is_doubtful {
             return (Assignment::DenyAll, now);
         }
+        let Some(most) = &self.most else { return (Assignment::AllowAll, now) };
         let fields = self.fields();
-        let Some(most) = most(&domain.store.rules(), &fields) else {
-            return (Assignment::AllowAll, now);
-        };
         let event = |cost| Event { time: now, cost, fields: &fields };
         let look = domain.store.peek_async(&event(1.0), DETAILS).await;
         let wanted = match (retry(&look), look.quota()) {

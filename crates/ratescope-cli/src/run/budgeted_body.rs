@@ -151,7 +151,7 @@ mod tests {
 
     /// A message ends wherever its frames do.
     #[test]
-    fn messages_are_whole_when_all_of_them_has_come() {
+    fn a_message_is_whole_when_all_of_it_has_come() {
         let bytes: Vec<u8> =
             [&[0, 0, 0, 1, 2][..], &[7; 258], &[0; 5], &[1, 0, 0, 0, 3, 9, 9, 9]].concat();
         for cut in 0..=bytes.len() {
