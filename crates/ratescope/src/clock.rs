@@ -1,4 +1,4 @@
-//! Clocks: the time of a [`RateLimiter`](crate::RateLimiter), and of whatever waits or serves.
+//! Clocks: the time of a [`RateLimiter`](crate::RateLimiter), and of anything that waits or serves.
 //!
 //! | clock | time | for |
 //! |---|---|---|

@@ -92,14 +92,14 @@
 //!
 //! The modules, in the order to read them: [`time`](mod@time), [`rate`]; [`estimate`], how fast events arrive;
 //! [`limit`] and [`outcome`]; [`event`] and [`policy`]; [`store`]; [`rules`] and [`address`]; [`clock`](mod@clock),
-//! [`waiting`] and [`rate_limiter`]. [`text`] holds what all text forms share.
+//! [`waiting`] and [`rate_limiter`]. [`text`] holds the parts that all text forms share.
 //!
 //! # Features
 //! | feature | what it adds |
 //! |---|---|
 //! | `std`, on by default | [`RateLimiter`], its clocks, [`waiting`], [`Keyed`](store::Keyed) |
 //! | `rules` | [`MemoryStore`], [`rules`], [`address`] and [`files`], and six more crates |
-//! | `serde` | Serialize and Deserialize for what has a text form, as that text, and Serialize for what a dashboard shows |
+//! | `serde` | Serialize and Deserialize for types with a text form, as that text, and Serialize for those that a dashboard shows |
 //!
 //! Without features, the modules up to `policy` remain, for machines with an allocator but no std.
 //!
@@ -214,7 +214,7 @@ pub use rate_limiter::{Checked, DirectRateLimiter, RateLimiter};
 #[cfg(feature = "rules")]
 pub use rules::{Decision, MemoryStore, Store};
 
-/// What the crates of this workspace share. Semver promises nothing here.
+/// Items that the crates of this workspace share. Semver promises nothing here.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::by_name;

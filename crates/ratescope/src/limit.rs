@@ -1,8 +1,8 @@
 //! Limiters: may this event pass?
 //!
-//! A limiter is a rule without memory. What it remembers of one sender is a separate state. So one
-//! limiter serves any number of keys, and a state can live in a map, a file or a database.
-//! Everything is `(limiter, state, now, cost) -> (state, outcome)`: no clock is read.
+//! A limiter is a rule without memory. The state of each sender is kept apart from it. So one limiter serves any number
+//! of keys, and a state can live in a map, a file or a database. Everything is
+//! `(limiter, state, now, cost) -> (state, outcome)`: no clock is read.
 //!
 //! ```
 //! use ratescope::limit::token_bucket::TokenBucket;
@@ -190,8 +190,8 @@ const SHORTEST: Span = Span::from_micros(1);
 /// [policy](crate::policy) can ask several limits first, and then count the event in all of them or
 /// in none.
 ///
-/// A cost is a number of events, or of whatever is limited: usually 1, and from 0 to [`MAX_COST`].
-/// A cost that is negative, larger or not a number is refused and not counted; only a
+/// A cost is a number of events, or of other things that are limited, such as bytes: usually 1, and from 0 to
+/// [`MAX_COST`]. A cost that is negative, larger or not a number is refused and not counted; only a
 /// [`charge`](Self::charge) takes a larger one.
 ///
 /// # A limiter of your own
@@ -274,7 +274,7 @@ pub trait Limiter {
     }
 
     /// Counts a cost that is known only after the event was allowed, such as bytes sent. It is never
-    /// refused. What exceeds the limit is owed: later events wait until it no longer counts. A bucket
+    /// refused. The part above the limit is owed: later events wait until it no longer counts. A bucket
     /// drains it at its rate, a window forgets it with the period. [`nginx`] and [`envoy`] owe at most one
     /// full bucket. More than [`MAX_COST`] counts as `MAX_COST`.
     ///
@@ -317,7 +317,7 @@ pub trait Limiter {
     }
 
     /// The largest cost that would be allowed at `now`. If a cost must be below some bound to pass, as for Exim, this
-    /// is the bound. By default, what the level at `now` leaves of the limit.
+    /// is the bound. By default, the difference between the limit and the level at `now`.
     fn remaining(&self, state: &Self::State, now: Time) -> f64 {
         let Outcome { level, limit, .. } = self.peek(state, now, 0.0);
         larger(limit - level, 0.0)

@@ -16,9 +16,9 @@ use core::fmt;
 pub struct Outcome {
     /// How long an allowed event waits in the queue, zero without a queue; `None` if the event is refused.
     pub wait: Option<Span>,
-    /// What the limiter compared with its limit: a rate, an estimate, a count or a fill level, as each limiter's
-    /// documentation says. An event whose cost cannot be counted is always refused, and for most limiters its level is
-    /// the cost, which may be NaN.
+    /// The value that the limiter compared with its limit: a rate, an estimate, a count or a fill level, as each
+    /// limiter's documentation says. An event whose cost cannot be counted is always refused, and for most limiters its
+    /// level is the cost, which may be NaN.
     pub level: f64,
     /// The bound that the level was compared with.
     pub limit: f64,
@@ -34,7 +34,7 @@ pub enum Retry {
     Never,
 }
 
-/// What a client may still use of a limit, for headers and dashboards.
+/// The part of a limit that a client may still use, for headers and dashboards.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Quota {

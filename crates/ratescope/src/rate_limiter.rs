@@ -125,7 +125,7 @@ where
         self.states.hold(ONE).charge(self.limiter(), now, cost)
     }
 
-    /// Forgets what was counted.
+    /// Forgets all counted events.
     pub fn reset(&self) {
         self.states.hold(ONE).reset();
     }
@@ -215,7 +215,7 @@ where
         self.states.charge(key, now, cost)
     }
 
-    /// Forgets what was counted of `key`.
+    /// Forgets the events of `key`.
     pub fn reset_key<Q: Hash + ?Sized>(&self, key: &Q)
     where
         K: Borrow<Q>,
@@ -283,7 +283,8 @@ impl<K: ?Sized, L, C: Clock, H: BuildHasher> RateLimiter<K, PerKey<L>, C, H>
 where
     L: Keeps<State: PartialEq> + Clone + PartialEq + fmt::Debug,
 {
-    /// Decides by `own` about an event of `key` of cost 1, and counts it. What another limiter counted stays counted.
+    /// Decides by `own` about an event of `key` of cost 1, and counts it. Events that another limiter counted stay
+    /// counted.
     ///
     /// The numbers belong to the key: give the same ones with each event until they change.
     /// [`per_key`](crate::limit::per_key) says what events with numbers in turn can gain. Calls without numbers are
@@ -506,7 +507,7 @@ where
     /// Takes back an event that was counted, such as a call that failed, as far as it certainly still counts. Returns
     /// whether the limiter can undo: see [`Limiter::undo`].
     ///
-    /// A cost that is known only afterwards is counted at the most that it may be, and then at what it was:
+    /// A cost that is known only afterwards is counted at its highest possible value first, and then corrected:
     ///
     /// ```
     /// use ratescope::RateLimiter;

@@ -142,7 +142,7 @@
 //! A shadow counts as if it could refuse: an event that a rule in force refuses, or that the shadow itself would
 //! refuse, counts as refused. Each shadow is judged on its own, together with the rules in force. A later charge counts
 //! in the shadows that would have let the event pass. So a shadow that is put in force decides as it said it would. The layer of `ratescope-tower` counts and logs
-//! what shadows would have refused.
+//! the events that shadows would have refused.
 //!
 //! [envoyproxy/ratelimit]: https://github.com/envoyproxy/ratelimit#configuration
 
@@ -495,7 +495,7 @@ impl Rule {
         libm::ceil(self.cost().unwrap_or(cost)) as u64
     }
 
-    /// What happens to its events when the store can't be asked.
+    /// How its events are decided when the store can't be asked.
     pub fn on_store_failure(&self) -> OnStoreFailure {
         self.settings.on_store_failure
     }

@@ -24,16 +24,16 @@
 //! Consider the events that pass in a window of length w after the time t. An event is counted before it passes, by at
 //! most a.
 //!
-//! 1. All of them were counted in the window of length w + a that ends with theirs. What was counted obeys the limiter,
-//!    so they are at most B(w + a).
+//! 1. All of them were counted in the window of length w + a that ends with theirs. Counted events obey the limiter, so
+//!    they are at most B(w + a).
 //! 2. Those that were counted after t are at most B(w). The others were unused parts of leases at t. Redis lends only if
 //!    all leases of the key that have not ended, and the new one, are at most M. So these others are at most M.
-//! 3. A lease of a window of the clock ends with that window. So what passes in the window was counted in it, and the
-//!    windows admit what they admit with `exact`: B(w).
+//! 3. A lease of a window of the clock ends with that window. So events that pass in the window were counted in it, and
+//!    the windows admit as much as with `exact`: B(w).
 //!
-//! So at most B(w) + min(M, B(w + a) - B(w)) pass, for any number of processes and any delays: for a bucket of 10/1s, with
-//! leases of 100 ms, one event more in any window; for a log of 100/1m at most 110 in any minute. What is given back does
-//! not change that: `undo` gives back only what certainly still counts.
+//! So at most B(w) + min(M, B(w + a) - B(w)) pass, for any number of processes and any delays: for a bucket of 10/1s,
+//! with leases of 100 ms, one event more in any window; for a log of 100/1m at most 110 in any minute. Events that are
+//! given back do not change that, since `undo` gives back only those that certainly still count.
 //!
 //! After Redis was flushed, it knows of no leases. So it lends nothing of a key before it has known the key for a, and by
 //! then all earlier leases have ended: windows that begin after the flush admit at most B(w) + M. A replica that was promoted may miss the latest leases; so a process takes no lease
@@ -45,14 +45,16 @@
 //! is so much smaller until the bucket is empty. After a refusal, the process refuses the key itself for as long as the state refuses
 //! that Redis returned, and at most for a. So it notices a reset, a refund or a reload elsewhere at most that much later.
 //!
-//! **What is lost.** What a process has taken and can't give back, because it ended or the answer was lost, counts until
-//! the limiter forgets it. It is never given back twice: Redis notes each lease, and takes it back only once.
+//! **What is lost.** Events that a process has taken and can't give back, because it ended or the answer was lost,
+//! count until the limiter forgets them. They are never given back twice: Redis notes each lease, and takes it back
+//! only once.
 //!
 //! # Syncs
-//! A process decides by a state of its own. Within the interval s after it counted an event, it *claims* the
-//! sum of what it counted and has not told, and sends it to Redis, which [charges](crate::Limiter::charge) it to the shared
-//! state. The answer is the shared state, in which the sums of all processes are. The process goes on from there, with what
-//! it has counted since the claim. No second call about the key is sent before the first one has ended.
+//! A process decides by a state of its own. Within the interval s after it counted an event, it *claims* the sum of the
+//! events that it counted and has not told, and sends it to Redis, which [charges](crate::Limiter::charge) it to the
+//! shared state. The answer is the shared state, in which the sums of all processes are. The process goes on from
+//! there, and adds the events that it has counted since the claim. No second call about the key is sent before the
+//! first one has ended.
 //!
 //! **What passes.** Let N be the number of processes, and d the longest time from the end of an interval s until the answer
 //! to its call. Consider the events that pass in a window of length w, in which the limiter forgets nothing that it counted:
@@ -66,30 +68,32 @@
 //!    After the first of these events, j sent another call within s. The answer came within d after that, and so after
 //!    the last of them. They lie within s + d.
 //!
-//! So what passes is at most B(w), and what each process but one admitted in its last s + d. Unless a call is lost, each
-//! process obeys the limiter by itself, so for a bucket that is at most B(w) + (N - 1) B(s + d) in any window, however long:
-//! it pays back what passed beyond the limit. What a lost call told is not paid back: so much more may pass. (A process knows
-//! the time of Redis from the answers, and so up to d too late. When it learns better, its bucket has drained for so long:
-//! each of these windows is longer by d.) A window may admit all of its limit within s + d. So if all processes are flooded
-//! at the same time, N times the limit may pass once in a period, as if each was alone. The same holds while Redis is away.
+//! So the events that pass are at most B(w), plus those that each process but one admitted in its last s + d. Unless a
+//! call is lost, each process obeys the limiter by itself, so for a bucket that is at most B(w) + (N - 1) B(s + d) in
+//! any window, however long: it pays back the excess. The events of a lost call are not paid back, and as many more may
+//! pass. (A process knows the time of Redis from the answers, and so up to d too late. By the time it learns better,
+//! its bucket has drained for as long, so each of these windows is longer by d.) A window may admit all of its limit
+//! within s + d. So if all processes are flooded at the same time, N times the limit may pass once in a period, as if
+//! each was alone. The same holds while Redis is away.
 //!
-//! **What is refused.** An event counts from when Redis hears of it. So it counts longer, by at most s + d: a process that is
-//! alone on a log of 100/1m may have to wait for 61 s after its 100 events. That is why the interval must be at most
-//! [half](Share::problem) of the time that the limiter remembers. The answer about a log or a sliding window has what must
-//! leave before the next event passes, and the rest in at most eight parts, each as old as its latest event. So Retry-After
-//! is exact for that event; for more of them, a part counts longer by the time between its first event and its last.
-//! Sums of a window of the clock that has ended are not told; if it ends while the call is under way, they count in the next
-//! one.
+//! **What is refused.** An event counts from when Redis hears of it. So it counts longer, by at most s + d: a process
+//! that is alone on a log of 100/1m may have to wait for 61 s after its 100 events. That is why the interval must be at
+//! most [half](Share::problem) of the time that the limiter remembers. The answer about a log or a sliding window has
+//! the events that must leave before the next one passes, and the rest in at most eight parts, each as old as its
+//! latest event. So Retry-After is exact for that event; for more of them, a part counts longer by the time between its
+//! first event and its last. Sums of a window of the clock that has ended are not told; if it ends while the call is
+//! under way, they count in the next one.
 //!
-//! **What is lost.** What was claimed is told at most once. If an answer is lost, nobody knows whether the sum was counted.
-//! It stays in the state of the process until the next answer, and is not sent again: too little may be counted, never
-//! twice. Only a sum that was certainly not sent is [put back](Synced::tell_later), as when Redis can't be reached; of a
-//! bucket at most twice what it admits from rest. When a process is killed, what it counted since its last call is lost:
-//! what it admitted in up to an interval. One that ends in order sends it before (`Redis::close`).
+//! **What is lost.** A claimed sum is told at most once. If an answer is lost, nobody knows whether the sum was
+//! counted. It stays in the state of the process until the next answer, and is not sent again: too little may be
+//! counted, never twice. Only a sum that was certainly not sent is [put back](Synced::tell_later), as when Redis can't
+//! be reached; of a bucket at most twice as much as it admits from rest. When a process is killed, the events that it
+//! counted since its last call are lost, at most those of one interval. One that shuts down properly sends them first
+//! (`Redis::close`).
 //!
-//! What Redis forgets is lost, too: when it is flushed, windows that begin after the flush admit what is promised. When a
-//! replica is promoted, it lacks what the old master had not replicated, or counted after that: so much more passes, as
-//! after a lost call.
+//! Events that Redis forgets are lost, too: when it is flushed, the promise holds for windows that begin after the
+//! flush. When a replica is promoted, it lacks the events that the old master had not replicated, or counted after
+//! that, and as many more pass, as after a lost call.
 //!
 //! EARRRL adds up impulses that decay, e^(-λ d) each. A sum of them decays in the same way, so the sum of a process, as it is
 //! at the time of its call, is all that Redis needs, and the order of the processes does not matter.
@@ -127,7 +131,7 @@ pub enum Share {
     Exact,
     /// A process takes events in advance, and keeps them for this long.
     Leased(Span),
-    /// A process decides by itself, and tells Redis within this time what it counted.
+    /// A process decides by itself, and tells Redis of its events within this time.
     Synced(Span),
 }
 
@@ -314,13 +318,13 @@ fn ends_with_window(limiter: &AnyLimiter) -> bool {
     matches!(limiter, AnyLimiter::FixedWindow(_))
 }
 
-/// What a limiter admits from rest.
+/// The cost that a limiter admits from rest.
 #[doc(hidden)]
 pub fn from_rest(limiter: &AnyLimiter) -> f64 {
     limiter.remaining(&limiter.initial(), Time::ZERO)
 }
 
-/// How many events of this cost all processes together may hold: a tenth of what the limiter admits from rest.
+/// How many events of this cost all processes together may hold: a tenth of those that the limiter admits from rest.
 #[doc(hidden)]
 pub fn most_lent(limiter: &AnyLimiter, cost: f64) -> u64 {
     if !lends(limiter) || cost.is_nan() || cost <= 0.0 {
@@ -347,13 +351,13 @@ pub fn lasts(limiter: &AnyLimiter, length: Span, reset: Span) -> Span {
     if ends_with_window(limiter) && reset < length { reset } else { length }
 }
 
-/// Until when all that is left of a lease still counts in full, at least. `state` is the state after it was counted, and
-/// `left` the cost of what is left.
+/// The time until which the rest of a lease certainly still counts in full. `state` is the state after the lease was
+/// counted, and `left` the cost of the rest.
 ///
-/// A window counts it until the window gives it back. Compare a bucket with one without what is left: the difference stays
+/// A window counts the rest until it is given back. Compare a bucket with one that lacks the rest: the difference stays
 /// the same until the other bucket is empty, so for as long as that would take if nothing else came. So
-/// [`undo`](crate::Limiter::undo) from then on gives back all of it while the bucket is in use, and not only what can't
-/// have drained since it was counted.
+/// [`undo`](crate::Limiter::undo) from then on gives back all of it while the bucket is in use, and not only the part
+/// that can't have drained since it was counted.
 #[doc(hidden)]
 pub fn intact<L: Limiter>(
     limiter: &L,
@@ -370,7 +374,7 @@ pub fn intact<L: Limiter>(
     counted.after(limiter.reset_after(&other, counted))
 }
 
-/// What a process holds of a key, and how often it used the key. Times are by the clock of the process.
+/// The events of a key that a process holds, and how often it used the key. Times are by the clock of the process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[doc(hidden)]
 pub struct Lease {
@@ -460,12 +464,12 @@ impl Lease {
         if self.left == 0 { self.serial } else { 0 }
     }
 
-    /// Takes what is left of a lease that has ended, to give it back.
+    /// Takes the rest of a lease that has ended, to give it back.
     pub fn unused(&mut self, now: Time) -> Option<Unused> {
         if now < self.ends { None } else { self.cancel() }
     }
 
-    /// Takes what is left of a lease, to give it back.
+    /// Takes the rest of a lease, to give it back.
     pub fn cancel(&mut self) -> Option<Unused> {
         let Lease { serial, counted, left, .. } = *self;
         if left == 0 {
@@ -482,12 +486,13 @@ impl Lease {
     }
 }
 
-/// What a process knows of one limit at a key that is synced. Times are those of Redis, as far as the process knows them.
+/// A process's own state of one limit at a key that is synced. Times are those of Redis, as far as the process knows
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[doc(hidden)]
 pub struct Synced<S> {
     state: S,
-    /// What it counted and has not told, and when it counted last.
+    /// The sum that it counted and has not told, and when it counted last.
     pending: Impulse,
 }
 
@@ -527,8 +532,8 @@ impl<S: Clone> Synced<S> {
         Synced { state: state(self.state), ..self }
     }
 
-    /// Takes the sum that is to be told, as far as it still counts: all of it for a bucket. (What others count keeps a bucket
-    /// from draining what this process counted, so its level does not tell.)
+    /// Takes the sum that is to be told, as far as it still counts: all of it for a bucket. (Events that others count
+    /// keep a bucket from draining those of this process, so its level does not tell.)
     pub fn claim<L: Limiter<State = S>>(
         &mut self,
         limiter: &L,
@@ -544,9 +549,9 @@ impl<S: Clone> Synced<S> {
         }
     }
 
-    /// Puts back a sum that was claimed and certainly not sent; of a bucket, at most twice what it admits from rest. So a
-    /// bucket does not refuse for as long as Redis was away. An [interval](Share::problem) drains at most half of a bucket,
-    /// so what a process counts in two intervals is put back whole.
+    /// Puts back a sum that was claimed and certainly not sent; of a bucket, at most twice as much as it admits from
+    /// rest. So a bucket does not refuse for as long as Redis was away. An [interval](Share::problem) drains at most
+    /// half of a bucket, so the sum of two intervals is put back whole.
     pub fn tell_later(&mut self, kind: &AnyLimiter, now: Time, sum: f64) {
         let most = if is_bucket(kind) {
             2.0 * kind.remaining(&kind.initial(), now)
@@ -556,13 +561,13 @@ impl<S: Clone> Synced<S> {
         self.add(kind, now, smaller(sum, most));
     }
 
-    /// Adds to what is pending.
+    /// Adds to the pending sum.
     fn add(&mut self, kind: &AnyLimiter, now: Time, sum: f64) {
         let size = smaller(self.pending_at(kind, now) + sum, f64::MAX);
         self.pending = Impulse { size, at: now.max(self.pending.at) };
     }
 
-    /// Takes over the shared state of an answer, with what was counted since the claim.
+    /// Takes over the shared state of an answer, and adds the events since the claim.
     pub fn adopt<L: Limiter<State = S>>(
         &mut self,
         limiter: &L,
@@ -578,7 +583,7 @@ impl<S: Clone> Synced<S> {
         }
     }
 
-    /// What is pending, as much of it as there is at `now`.
+    /// The pending sum, as far as it still counts at `now`.
     fn pending_at(&self, kind: &AnyLimiter, now: Time) -> f64 {
         match kind {
             AnyLimiter::Earrrl(earrrl) => earrrl.estimator().add(self.pending, now, 0.0).size,
@@ -590,7 +595,7 @@ impl<S: Clone> Synced<S> {
 /// How much longer than its length Redis knows a lease that has ended. A call that gives back may take so long.
 const GIVING_BACK: Span = Span::from_secs(1);
 
-/// What Redis knows of the leases of a key. Times are by the clock of Redis. The script `lend.lua` of `ratescope-redis`
+/// Redis's record of the leases of a key. Times are by the clock of Redis. The script `lend.lua` of `ratescope-redis`
 /// does the same.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[doc(hidden)]

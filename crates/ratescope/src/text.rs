@@ -80,7 +80,7 @@ pub struct BadNumber {
     pub what: &'static str,
     /// The number that was given.
     pub given: f64,
-    /// What the number must be, as in "finite and not negative".
+    /// The condition that the number must meet, as in "finite and not negative".
     pub want: &'static str,
 }
 

@@ -67,7 +67,7 @@
 //! not overtaken by cheap ones behind it, and a thousand who wait do not wake at once. A queue keeps its order as well.
 //! Events that do not wait, as of `check`, pass as soon as the limiter allows them.
 //!
-//! Whoever is first has to go on: a future that is neither polled nor dropped holds up those behind it. Only the caller
+//! The first caller has to go on: a future that is neither polled nor dropped holds up those behind it. Only the caller
 //! can bound how many wait, for example by a semaphore.
 //!
 //! The function [`until_allowed`], which takes any store, has no line, since others may decide about its keys elsewhere.

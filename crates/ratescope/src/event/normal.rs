@@ -1,4 +1,4 @@
-//! The normal form of what a request says of itself: its path, its host and its method.
+//! The normal form of a request's path, host and method.
 //!
 //! A path can be spelled in many ways, and a limit on one spelling is evaded by another. So all fronts (the layer,
 //! `/auth`, `/check` and Envoy's protocol) bring these fields into one form before rules see them:
@@ -44,7 +44,7 @@ pub fn path(target: &[u8], keep_slashes: bool) -> Cow<'_, str> {
     }
 }
 
-/// What is doubtful in the path of a target; `None` if servers agree about it.
+/// The part of a target's path that servers may read differently; `None` if they agree about it.
 pub fn doubt(target: &[u8], keep_slashes: bool) -> Option<&'static str> {
     let path = cut(target);
     if is_plain(path, keep_slashes) && !path.contains(&b';') {

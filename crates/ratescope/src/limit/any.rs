@@ -40,7 +40,7 @@ use core::str::FromStr;
 
 macro_rules! define {
     ($with:tt $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
-        /// A limiter of any kind. Its text form is what [`FORMS`](super::FORMS) lists.
+        /// A limiter of any kind. [`FORMS`](super::FORMS) lists the text forms.
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub enum AnyLimiter {
@@ -189,7 +189,7 @@ impl AnyLimiter {
         text::read(text, default)
     }
 
-    /// True if it can take back what it counted: see [`undo`](Limiter::undo).
+    /// True if it can take back events that it counted: see [`undo`](Limiter::undo).
     pub fn can_undo(&self) -> bool {
         self.undo(&mut self.initial(), Time::ZERO, Time::ZERO, 0.0)
     }
@@ -217,7 +217,7 @@ impl AnyLimiter {
         each!(self, |l| unit(l))
     }
 
-    /// The word for the number that bounds what passes at once: `burst`, `queue`, `floor` or `count`.
+    /// The word for the number that bounds how much passes at once: `burst`, `queue`, `floor` or `count`.
     pub(crate) fn size_word(&self) -> &'static str {
         fn words<L: Algorithm>(_: &L) -> &'static str {
             L::FORM.words
@@ -245,8 +245,8 @@ impl AnyLimiter {
             .unwrap_or_else(|| self.left(&self.initial(), now))
     }
 
-    /// A limiter that admits `percent` of what this one admits: the periods stay, and counts, bursts and queues are
-    /// multiplied.
+    /// A limiter that admits `percent` of the events that this one admits: the periods stay, and counts, bursts and
+    /// queues are multiplied.
     ///
     /// # Errors
     /// When a number gets out of range, or the limiter has no number to multiply.

@@ -105,7 +105,7 @@ impl AtomicGcra {
         room.checked_div(self.interval).unwrap_or(0)
     }
 
-    /// Forgets what was counted.
+    /// Forgets all counted events.
     pub fn reset(&self) {
         self.due.store(0, Ordering::Relaxed);
     }

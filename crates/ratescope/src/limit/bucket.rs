@@ -17,8 +17,8 @@
 //! * **First event, a long silence:** the bucket is empty, and never less than empty.
 //! * **Cost 0:** counts nothing.
 //! * **Cost above the size:** never passes.
-//! * **Nothing:** a rate of 0 with a size of 0 admits nothing. What is charged to it all the same drains by one event a
-//!   second, so that no formula divides by 0.
+//! * **Nothing:** a rate of 0 with a size of 0 admits nothing. A cost that is charged to it anyway drains by one event
+//!   a second, so that no formula divides by 0.
 //! * **Charged afterwards:** a cost that was not asked about may overfill the bucket. All of it is
 //!   owed: later events wait until it has drained, however long that takes. A bucket owes at most
 //!   9.2 · 10^12 events.
@@ -131,7 +131,7 @@ pub fn lowest_terms(rate: Rate) -> Result<[u64; 2], BadNumber> {
     Ok([count / divisor, period / divisor])
 }
 
-/// The error, saying what is wanted, if the number was 0.
+/// The error; if the number was 0, it asks for `want`.
 fn if_zero(wrong: BadNumber, want: &'static str) -> BadNumber {
     if wrong.given == 0.0 { BadNumber { want, ..wrong } } else { wrong }
 }
@@ -349,7 +349,7 @@ impl Bucket {
         events(u64::try_from(whole).unwrap_or(u64::MAX))
     }
 
-    /// The state without what has drained until `now`.
+    /// The state at `now`: it has drained until then.
     pub(super) fn as_of(&self, state: &State, now: Time) -> State {
         if now < state.at { *state } else { self.roll(state, now).1 }
     }
@@ -391,7 +391,7 @@ impl Bucket {
         Ok(InF64::new(Lua { name: "bucket", counts: true }, [a, b, size as f64, is_queue]))
     }
 
-    /// The whole bucket at once, and what drains from then until the end of the window. A window of n
+    /// The whole bucket at once, and all that drains from then until the end of the window. A window of n
     /// microseconds has n instants, and so n - 1 gaps in which something drains.
     pub(super) fn max_admitted(&self, window: Span) -> f64 {
         if self.full == 0 {

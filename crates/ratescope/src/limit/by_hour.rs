@@ -23,8 +23,8 @@
 //! hour's own limit.
 //!
 //! The neighbouring hours count because people are not on time: without them, 50 % more honest events are refused. They
-//! raise the limit, but a habit learns only up to the limit of its own hour. If it learned from what its neighbours
-//! allow, a sender could climb from hour to hour and double its limit 24 times as often.
+//! raise the limit, but a habit learns only up to the limit of its own hour. If it also learned from the limits of its
+//! neighbours, a sender could climb from hour to hour and double its limit 24 times as often.
 //!
 //! # How much control it gives the sender
 //! The habit of an hour moves only during that hour, a 24th of each day, and then 24 times as fast.

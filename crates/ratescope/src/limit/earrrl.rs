@@ -23,10 +23,9 @@
 //! the rate.
 //!
 //! # The most in a window
-//! Before an allowed event the impulse N is at most limit/λ, so after one of cost w it is at most
-//! limit/λ + w. Within s seconds at most (limit/λ + w) λ s of it decays. What is allowed is at most the
-//! sum of what is left at the end and what decayed before. Refused events only make the sender wait
-//! longer.
+//! Before an allowed event the impulse N is at most limit/λ, so after one of cost w it is at most limit/λ + w. Within s
+//! seconds at most (limit/λ + w) λ s of it decays. So the allowed events are at most the part that is left at the end
+//! plus the part that decayed before. Refused events only make the sender wait longer.
 //!
 //! ```text
 //! total <= (limit/λ + w) (1 + λ s)

@@ -29,8 +29,8 @@
 //! # At a glance
 //! * **For:** failures, such as wrong passwords, which an honest sender has few of. And for knowing what a jail would
 //!   have done with those of a log.
-//! * **Against:** a limit on requests, since whoever exceeds it gets nothing for the whole ban; a sender who guesses
-//!   slowly and is never banned, as derived below.
+//! * **Against:** a limit on requests, since a sender who exceeds it gets nothing for the whole ban; a sender who
+//!   guesses slowly and is never banned, as derived below.
 //! * **Memory:** 24 bytes a key.
 //! * **Elsewhere:** a *jail*. Where the failures of an account count, it is a *lockout*.
 //! * **Wrong in articles:** `maxretry` explained as the most failures in any `findtime`, though there may be nearly twice

@@ -21,9 +21,10 @@
 //!
 //! # Attempts
 //! With `attempts`, refused events count, too, as a plain INCR counts them. A sender that goes on is refused until the
-//! window ends, as without. But among several limits, what one of them refuses uses up the others. Carlson calls it a
-//! counting bug. Under his limits, `10/1s & 120/1m & 240/1h`, a client that sends 120 a second gets ten through in an
-//! hour: the first second uses up the minute, and the second one the hour. Counting what was allowed, it gets 240.
+//! window ends, as without. But among several limits, an event that one of them refuses uses up the others. Carlson
+//! calls it a counting bug. Under his limits, `10/1s & 120/1m & 240/1h`, a client that sends 120 a second gets ten
+//! through in an hour: the first second uses up the minute, and the second one the hour. If only allowed events are
+//! counted, it gets 240.
 //!
 //! # At a glance
 //! * **For:** quotas and invoices, which are per hour or day of the clock.
@@ -163,7 +164,7 @@ impl FixedWindow {
         self.begins
     }
 
-    /// True if its windows begin at the multiples of the period, and only what was allowed counts.
+    /// True if its windows begin at the multiples of the period, and only allowed events count.
     pub fn is_plain(&self) -> bool {
         self.offset == 0 && !self.attempts
     }
@@ -271,8 +272,8 @@ impl Limiter for FixedWindow {
             }
             *state = next;
         } else if next.counted > 0 {
-            // Only a clock that was set back moves what was counted. What a window counted that is over stays, since
-            // the clock may be set back to it.
+            // Only a clock that was set back moves the count to another window. The count of a window that is over
+            // stays, since the clock may be set back to it.
             *state = next;
         }
     }

@@ -19,7 +19,7 @@
 //! * **Memory:** 24 bytes a key; 8 if the theoretical arrival time is all that is kept, as most libraries do.
 //! * **Elsewhere:** *virtual scheduling* or the *leaky bucket as a meter* (ATM); redis-cell, throttled for Go, governor.
 //! * **Wrong in articles:** a tolerance of `burst` intervals in place of `burst - 1` lets one event more pass at once.
-//!   A theoretical arrival time that moves with refused events refuses whoever keeps trying.
+//!   A theoretical arrival time that moves with refused events refuses a sender for as long as it keeps trying.
 //!
 //! The theoretical arrival time alone cannot tell a large debt from a clock that was set back. So the state here is
 //! that of a token bucket, with the time of the latest event beside the missing tokens.

@@ -14,7 +14,7 @@
 //! (0..8).for_each(|_| old.record(&mut state, now, 1.0, true));
 //! let bytes = old.keep(&state, now).to_bytes();
 //!
-//! // The limit goes up: what was counted stays counted.
+//! // The limit goes up, and the counted events stay counted.
 //! let new: AnyLimiter = "gcra 100/1m".parse()?;
 //! let kept = Kept::from_bytes(&bytes)?;
 //! assert_eq!(new.remaining(&new.restore(&kept)?, now), 92.0);
@@ -43,10 +43,10 @@
 //! | [`envoy`](super::envoy) | `envoy/INTERVAL` | when the bucket was empty | burst; the interval is that of one token |
 //! | [`fail2ban`](super::fail2ban) | `fail2ban/FINDTIME` | when the count began, the time of the last event or the end of the ban, and the count | count, ban |
 //!
-//! A state with the same shape goes on, as in Exim: the measured rate is compared with the new
-//! limit. A sender over the new limit stays refused, and a sender below it passes. In a bucket, what
-//! was missing stays missing and comes back at the new rate. The token bucket, GCRA and the leaky
-//! bucket share states because they are one algorithm under three names and decide alike.
+//! A state with the same shape goes on, as in Exim: the measured rate is compared with the new limit. A sender over the
+//! new limit stays refused, and a sender below it passes. In a bucket, the missing events stay missing and come back at
+//! the new rate. The token bucket, GCRA and the leaky bucket share states because they are one algorithm under three
+//! names and decide alike.
 //!
 //! When the shape changes, a sender starts with a new state, and [`Changed`] says what changed: a rate per minute is
 //! not a rate per hour. A log of a shorter period lacks the earlier entries that a longer period needs, so the period
@@ -73,7 +73,7 @@
 //! A store writes back **only what an event has changed**. So a bucket that is much smaller than the one that filled
 //! the state refuses, and leaves the state as it is, which drains by the numbers that counted it. Where it is certain
 //! that the limit has changed, as after `MemoryStore::reload` or `MemoryStore::restore`, a bucket is cut to its new size.
-//! [`AnyLimiter::restore`] cuts nothing: what is more than the size is owed, and drains at the new rate.
+//! [`AnyLimiter::restore`] cuts nothing: a content above the size is owed, and drains at the new rate.
 //!
 //! # The bytes
 //! [`Kept::to_bytes`] writes the [`VERSION`], the length of the shape's text, that text, and the content. If shape and
@@ -177,7 +177,7 @@ pub trait Keeps: Limiter {
     #[doc(hidden)]
     fn numbers(&self) -> String;
 
-    /// Empties what a state holds beyond the room of this limiter, which may be smaller than the one that counted it.
+    /// Cuts a state to the room of this limiter, which may be smaller than the one that counted it.
     #[doc(hidden)]
     fn cut(&self, state: &mut Self::State);
 
@@ -287,7 +287,7 @@ impl Kept {
         [bytes.0.as_slice(), shape.as_bytes(), &self.content.0].concat()
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    /// Reads the bytes that [`to_bytes`](Self::to_bytes) wrote.
     ///
     /// # Errors
     /// When the bytes are anything else. Reading any bytes does not panic, and takes no more memory
@@ -313,7 +313,7 @@ impl Kept {
         out.extend(&self.content.0);
     }
 
-    /// Reads what [`write_content`](Self::write_content) wrote from the beginning of `bytes`, and
+    /// Reads a content that [`write_content`](Self::write_content) wrote from the beginning of `bytes`, and
     /// advances `bytes` past it. So several contents can be written one after the other.
     ///
     /// # Errors

@@ -295,7 +295,7 @@ impl Limiter for Nginx {
         now.until(self.drained_to(state, IDLE))
     }
 
-    /// The whole bucket at once, and what drains from then until the end of the window, for each millisecond that
+    /// The whole bucket at once, and all that drains from then until the end of the window, for each millisecond that
     /// begins in it. Rounding each number down gives at most the sum, rounded down.
     fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
         let gaps = window.micros_up().saturating_sub(1).max(0).unsigned_abs();

@@ -86,7 +86,7 @@ pub struct State {
     current: u64,
 }
 
-/// A state as of an instant, and what is left of its window.
+/// A state as of an instant, and the rest of its window.
 #[derive(Clone, Copy)]
 struct Rolled {
     state: State,

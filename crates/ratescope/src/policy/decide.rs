@@ -10,7 +10,7 @@ pub(crate) fn longer(a: Option<Span>, b: Option<Span>) -> Option<Span> {
     Some(a?.max(b?))
 }
 
-/// Orders outcomes: a refusal above what is allowed, and then what is nearer to its limit above what is farther. The
+/// Orders outcomes: refusals above the others, and then those nearer to their limit above those farther from it. The
 /// greatest of several decides.
 pub fn tightness(a: &Outcome, b: &Outcome) -> Ordering {
     b.is_allowed().cmp(&a.is_allowed()).then(fullness(a, b))

@@ -1,5 +1,5 @@
 //! With the feature `serde`: types with a text form are serialized as this text, so reading always uses the checks of
-//! `FromStr`. What a dashboard shows is serialized field by field.
+//! `FromStr`. Types that a dashboard shows are serialized field by field.
 
 use super::{Limit, Per, Policy};
 use crate::limit::any::AnyLimiter;

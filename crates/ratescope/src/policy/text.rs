@@ -36,9 +36,9 @@ const ALONE: Defaults = Defaults { rate: None, per: Per::ALL, fields: None, cost
 pub(super) type Remarks = Vec<ParseError>;
 
 impl Policy {
-    /// Reads a policy; `defaults` fill in what a limit leaves out. A list of numbers is read, too, as it is passed to the
-    /// script of Josiah Carlson's "Introduction to rate limiting with Redis": `[[1, 10], [3600, 240, 60]] per user` is
-    /// `10/1s per user & 240/1h precision 1m per user`.
+    /// Reads a policy; `defaults` fill in the parts that a limit leaves out. A list of numbers is read, too, as it is
+    /// passed to the script of Josiah Carlson's "Introduction to rate limiting with Redis":
+    /// `[[1, 10], [3600, 240, 60]] per user` is `10/1s per user & 240/1h precision 1m per user`.
     ///
     /// # Errors
     /// When [`AnyLimiter`] cannot read a limit, a limit is for a field that events do not have, a
@@ -48,8 +48,8 @@ impl Policy {
         Policy::read_with_remarks(text, defaults).map(|(policy, _)| policy)
     }
 
-    /// As [`read`](Self::read), with remarks on what was read otherwise than it was written: a precision longer than its
-    /// duration in a list of numbers.
+    /// As [`read`](Self::read), with remarks on parts that were not read as they were written: a precision longer than
+    /// its duration in a list of numbers.
     ///
     /// # Errors
     /// As for [`read`](Self::read).

@@ -256,7 +256,7 @@ impl Reading {
         fields
     }
 
-    /// Reads what Envoy sends: as many descriptors as a request may have, none of them empty.
+    /// Reads descriptors as Envoy sends them: no more than a request may have, and none of them empty.
     fn descriptors(&mut self, node: &Node) -> Vec<Pairs> {
         const MOST: usize = 64;
         let items = self.reader.list(node, "descriptors").unwrap_or_default();

@@ -115,7 +115,7 @@ struct Question {
     asks: Range<usize>,
     /// Its numbers, for the rules in force.
     numbers: Option<Numbers>,
-    /// What is wrong with the cost that it settles.
+    /// The mistake in the cost that it settles.
     fault: Option<BadNumber>,
 }
 
@@ -314,7 +314,8 @@ impl Questions<'_, '_> {
         }
         let this = &*self;
         let asked = this.asked(p);
-        // What remains, and when to retry, is said by the event's own numbers, whatever other event decided with it.
+        // The quota and the time of a retry follow the event's own numbers, whichever other events were decided with
+        // it.
         let place = |i: usize| &this.places[own.start + i];
         let state = |i: usize| this.locked.state(own.start + i);
         let quota =

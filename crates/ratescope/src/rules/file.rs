@@ -10,7 +10,7 @@ use super::{Rules, RulesError};
 use crate::share::Share;
 use std::collections::HashMap;
 
-/// Keys that change only what envoyproxy/ratelimit reports.
+/// Keys that change only the reports of envoyproxy/ratelimit.
 const REPORTS: &[&str] = &["detailed_metric", "value_to_metric", "metadata"];
 
 const TOP: MapKeys = MapKeys {

@@ -103,7 +103,7 @@ impl NewRule {
         self
     }
 
-    /// Sets what happens to its events when the store can't be asked.
+    /// Sets how its events are decided when the store can't be asked.
     pub fn on_store_failure(mut self, what: OnStoreFailure) -> Self {
         self.settings.on_store_failure = what;
         self

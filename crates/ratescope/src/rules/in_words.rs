@@ -137,7 +137,7 @@ impl fmt::Display for Most<'_> {
     }
 }
 
-/// What a limit that is not exact promises, as a line.
+/// The promise of a limit that is not exact, as a line.
 struct Shared<'a> {
     share: Share,
     most: Most<'a>,

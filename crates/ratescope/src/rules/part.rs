@@ -11,11 +11,11 @@ pub struct Part<'a> {
     pub event: &'a Event<'a>,
     /// Numbers of its own, if it has any.
     pub numbers: Option<&'a Numbers>,
-    /// What happens to the event.
+    /// How the event counts.
     pub intent: Intent<'a>,
 }
 
-/// What happens to an event if all events that are decided together pass.
+/// How an event counts if all events that are decided together pass.
 #[derive(Clone, Copy, Debug)]
 pub enum Intent<'a> {
     /// It is counted.
@@ -30,7 +30,7 @@ pub enum Intent<'a> {
     /// see [`Limiter::undo`](crate::Limiter::undo). So nothing is gained by giving back late. If one of the limits can't
     /// give back, nothing is given back.
     ///
-    /// Rules with a cost of their own keep what they counted, and shadows that would have refused the event count
+    /// Rules with a cost of their own keep their counts, and shadows that would have refused the event count
     /// nothing. Without the decision, the whole event is given back, also in rules with a cost of their own, but not in
     /// limits that may not have counted it: shadows, and limits that events may exceed softly.
     Settle {

@@ -42,7 +42,7 @@ pub struct PlannedLimit {
     pub is_relaxed: bool,
 }
 
-/// What a limit does in one decision.
+/// The part that a limit takes in one decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// It decides, and can refuse the event.
@@ -65,7 +65,7 @@ pub struct Ask {
     pub rule: usize,
     /// The cost of the event for this rule. Below 0 if it is given back.
     pub cost: f64,
-    /// What it does.
+    /// The part that the limit takes.
     pub mode: Mode,
     /// True if the rule is a shadow.
     pub is_shadow: bool,
@@ -163,12 +163,12 @@ impl Rules {
         }
     }
 
-    /// The limits in which an event is settled: those that counted it, by the decision by which it `passed`. A rule with a
-    /// cost of its own keeps what it counted. Without the decision, more cost is counted by all other rules, and less
-    /// gives the whole event back, also in rules with a cost of their own, but only in limits that count whatever passes:
-    /// not in shadows, nor in a limit as written that has a relaxed form. A limit that counted nothing beside another
-    /// limit of its rule that did is asked at cost 0. Of what was counted by other numbers than those in force, no more is
-    /// given back than still counts by these numbers, too.
+    /// The limits in which an event is settled: those that counted it, by the decision by which it `passed`. A rule
+    /// with a cost of its own keeps its count. Without the decision, more cost is counted by all other rules, and less
+    /// gives the whole event back, also in rules with a cost of their own, but only in limits that count whatever
+    /// passes: not in shadows, nor in a limit as written that has a relaxed form. A limit that counted nothing beside
+    /// another limit of its rule that did is asked at cost 0. An event that was counted by other numbers than those in
+    /// force is given back only as far as it still counts by these, too.
     ///
     /// # Errors
     /// When the cost is not a number.
@@ -220,13 +220,13 @@ impl Rules {
         !ask.is_shadow && (!has_relaxed || self.plan.limits[ask.at].is_relaxed)
     }
 
-    /// True if all limits that apply to an event can take back what they counted: buckets and windows can. Such limits
+    /// True if all limits that apply to an event can take events back: buckets and windows can. Such limits
     /// count no event that they refuse.
     pub fn can_undo(&self, event: &Event<'_>) -> bool {
         self.can_undo_all(&self.ask(event, None))
     }
 
-    /// True if all of these limits can take back what they counted.
+    /// True if all of these limits can take events back.
     #[doc(hidden)]
     pub fn can_undo_all<'a>(&self, asks: impl IntoIterator<Item = &'a Ask>) -> bool {
         asks.into_iter().all(|ask| self.plan.limits[ask.at].limit.limiter.can_undo())

@@ -33,7 +33,7 @@ pub enum Reloaded {
     Rejected(RulesError),
 }
 
-/// What a reload did to each limit. A limit is written as the name of its rule and the limit.
+/// The effect of a reload on each limit. A limit is written as the name of its rule and the limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Changes {

@@ -13,14 +13,14 @@ use crate::share::Share;
 use crate::text::{ParseError, number};
 use crate::time::Span;
 
-/// What happens to an event when the store can't be asked. A store in memory can always be asked.
+/// How an event is decided when the store can't be asked. A store in memory can always be asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnStoreFailure {
     /// The event passes, and the rule counts nothing.
     Allow,
     /// The event is refused, and the rule counts nothing.
     Refuse,
-    /// This process decides by itself, from the states in the latest answers of Redis; what it counts is not counted on
+    /// This process decides by itself, from the states in the latest answers of Redis; its events are not counted on
     /// Redis. The crate `ratescope-redis` says how much more may pass.
     #[default]
     Local,
@@ -34,7 +34,7 @@ impl OnStoreFailure {
     ];
 }
 
-/// Reads what `Display` writes.
+/// Reads the words that `Display` writes.
 impl core::str::FromStr for OnStoreFailure {
     type Err = ParseError;
 
@@ -68,7 +68,7 @@ pub(super) struct RuleSettings {
     pub(super) replaces: Vec<String>,
 }
 
-/// What a mistake in the settings of a rule is about.
+/// The setting of a rule that a mistake is about.
 #[derive(Clone, Copy)]
 pub(super) enum About {
     Name,

@@ -73,10 +73,10 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// A limit in which several events count at the same key is asked once, for the sum of the costs: they pass together
     /// or not at all. If they have different [numbers](super::Numbers) for the limit, the first decides, and each says by
-    /// its own what remains and when to retry.
+    /// its own the remaining quota and the time of a retry.
     ///
     /// `event.time` is the time by the clock of this process. A store may use a clock of its own instead. There is
-    /// always a decision: if the states can't be asked, each rule [says](super::OnStoreFailure) what happens, and
+    /// always a decision: if the states can't be asked, each rule [says](super::OnStoreFailure) how to decide, and
     /// [`Decision::fault`] says why.
     fn decide<'a>(&'a self, parts: &'a [Part<'a>], details: Details) -> BoxFuture<'a, Decisions>;
 
@@ -301,7 +301,7 @@ impl Iterator for IntoDecisions {
 
 impl ExactSizeIterator for IntoDecisions {}
 
-/// What to compute besides the outcomes; nothing by default.
+/// The details to compute besides the outcomes; none by default.
 ///
 /// ```
 /// use ratescope::rules::Details;

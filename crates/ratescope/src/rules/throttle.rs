@@ -12,9 +12,9 @@
 //! later charge counts in both limiters, and may leave a debt.
 //!
 //! A learned limit (adaptive, with or without hours) can only be hard. Its factor already is the share by which a
-//! sender may exceed its habit. A relaxed limiter would learn from what it lets pass, so its limit would move away
-//! from that of the rule's own limiter by more than any share. The limiter of a server can only be hard, too, since the
-//! server has no relaxed form.
+//! sender may exceed its habit. A relaxed limiter would learn from the events that it lets pass, so its limit would
+//! move away from that of the rule's own limiter by more than any share. The limiter of a server can only be hard, too,
+//! since the server has no relaxed form.
 //!
 //! While a rule is relaxed, only the relaxed limiter decides, so that its bound holds. In total it lets more pass.
 //! But an event that passed softly may take the room of a later event that a hard rule would have let pass.

@@ -37,7 +37,7 @@ const SHARDS: usize = 16;
 /// let [ann] = &top.most_refused(10)[..] else { panic!("only ann was refused") };
 /// assert_eq!((ann.key.subject.as_str(), ann.events), ("user=ann", 2));
 ///
-/// // The store knows what ann has left by now.
+/// // The store knows how much ann has left by now.
 /// let fields: Vec<_> = ann.key.fields().collect();
 /// let later = Event { time: Time::try_from_secs_f64(30.0)?, cost: 1.0, fields: &fields };
 /// assert_eq!(store.store().peek(&later).quota().ok_or("no limit")?.remaining, 1.0);

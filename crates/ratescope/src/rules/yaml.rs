@@ -31,7 +31,6 @@ const LONG: usize = 64;
 pub struct Node {
     /// Where it begins.
     pub at: At,
-    /// What it is.
     pub kind: Kind,
     /// How many nodes it has, including itself.
     size: usize,
@@ -39,7 +38,7 @@ pub struct Node {
     depth: usize,
 }
 
-/// What a [`Node`] is.
+/// The kind of a [`Node`].
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// A text, also one that may mean a number.
@@ -66,7 +65,7 @@ impl Node {
         }
     }
 
-    /// A word for what it is, for errors.
+    /// A word for its kind, for errors.
     pub(super) fn what(&self) -> &'static str {
         match &self.kind {
             _ if self.is_nothing() => "nothing",
@@ -197,7 +196,7 @@ impl Tree<'_> {
             Event::SequenceStart(_, anchor, _) => self.begin(at, anchor, Kind::List(Vec::new())),
             Event::MappingStart(_, anchor, _) => self.begin(at, anchor, Kind::Map(Vec::new())),
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                // What it contains is counted already.
+                // Its items are counted already.
                 Some(Open { at, anchor, kind: Kind::Map(pairs), .. }) => {
                     self.add(Node::new(at, Kind::Map(merged(pairs)?)), 1, anchor)
                 }

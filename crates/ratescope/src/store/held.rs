@@ -9,7 +9,7 @@ use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::ops::DerefMut;
 
-/// Threads hand in their events out of order. A sweep keeps what an event this late still counts.
+/// Threads hand in their events out of order. A sweep keeps everything that an event this late still counts.
 const LATE: Span = Span::from_secs(10);
 
 /// The memory of a shard. Its first cache line, with the lock, is all that most events need.
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(adopt(at(40), 1.0), 1.0, "its clock was set back");
     }
 
-    /// What was counted here during an outage counts on here, until the other store has counted as much.
+    /// Events that were counted here during an outage go on counting here, until the other store has counted as many.
     #[test]
     fn what_was_counted_here_is_not_lost_by_an_answer() {
         let limiter: AnyLimiter = "fixed-window 9/1h".parse().unwrap();

@@ -19,7 +19,7 @@
 //! `ratescope::files` (not on wasm32) writes such bytes to a file atomically.
 //!
 //! # What survives
-//! Each state in its [kept form](crate::limit::kept), the secret of the hash, and for each key what protects it from
+//! Each state in its [kept form](crate::limit::kept), the secret of the hash, and the protection of each key from
 //! [eviction](super). So a restored store decides as one that never stopped, as long as there is room and the clock is
 //! not set back. A full store may evict other keys than before, and about 1 in 10,000 when it is restored: keys that
 //! were not used for long.
@@ -29,11 +29,11 @@
 //!
 //! A limit is found again by its key and the [shape](crate::limit::kept::Shape) of its states. So its numbers
 //! may change from one version of a service to the next, and a limit that is new starts without states. If the numbers
-//! have changed, the states become what a [reload](crate::MemoryStore::reload) at the time of saving makes of them: a bucket is
+//! have changed, the states change as by a [reload](crate::MemoryStore::reload) at the time of saving: a bucket is
 //! never fuller than full. States that were counted by numbers of their own go on with the usual ones. Those of a
 //! [limiter of your own](crate::limit::custom) are not saved: its keys start over.
 //!
-//! The bytes have only the hashes of keys, and their secret. Whoever reads the bytes can check whether a guessed key is
+//! The bytes have only the hashes of keys, and their secret. A reader of the bytes can check whether a guessed key is
 //! there, and can choose keys whose hashes collide: keep the bytes from those who choose keys.
 //!
 //! # The bytes

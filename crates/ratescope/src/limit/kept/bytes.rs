@@ -20,7 +20,7 @@ const LONGEST: usize = 10;
 pub(in crate::limit) struct Content(pub(super) Vec<u8>);
 
 impl Content {
-    /// Appends what `write` writes to the bytes in `out`.
+    /// Calls `write`, which appends to the bytes in `out`.
     pub(super) fn append(out: &mut Vec<u8>, write: impl FnOnce(&mut Content)) {
         let mut content = Content(core::mem::take(out));
         write(&mut content);
