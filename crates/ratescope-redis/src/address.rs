@@ -13,7 +13,7 @@ pub(super) struct Address {
     pub(super) master: ConnectionInfo,
 }
 
-/// What the servers of an address are.
+/// The kind of the servers of an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The one master.
@@ -74,8 +74,8 @@ impl Address {
         Ok(Address { servers, kind, master: with(master)? })
     }
 
-    /// Reads what follows the scheme of sentinels. The master's user and password stand before the hosts, the
-    /// sentinels' in the query.
+    /// Reads the rest of an address after the scheme of sentinels. The master's user and password stand before the
+    /// hosts, the sentinels' in the query.
     fn read_sentinels(text: &str, scheme: &str) -> RedisResult<Self> {
         let (text, query) = text.split_once('?').unwrap_or((text, ""));
         let (user, text) = split_user(text);

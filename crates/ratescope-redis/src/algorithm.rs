@@ -3,7 +3,7 @@
 //! First come the functions that it needs. The part from `--- numbers:` on reads a state, from `--- look` on decides,
 //! and from `--- keep` on changes the state. The part from `--- undo` on, if there is one, gives back; the lines that
 //! read run before it. An algorithm with states in rings has a key for each state, and reads and writes parts of the
-//! ring; its part from `--- tell` on returns what a store has to know of the state.
+//! ring; its part from `--- tell` on returns the part of the state that a store has to know.
 
 use core::hash::{Hash, Hasher};
 use ratescope::limit::FORMS;
@@ -38,7 +38,7 @@ pub(super) struct LuaAlgorithm {
     pub(super) look: &'static str,
     /// Changes the state.
     pub(super) keep: &'static str,
-    /// Returns what a store has to know of a state in a ring; other states are returned whole.
+    /// Returns the part of a state in a ring that a store has to know; other states are returned whole.
     pub(super) tell: Option<&'static str>,
     /// Gives back, if it can.
     pub(super) undo: Option<&'static str>,

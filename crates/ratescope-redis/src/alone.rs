@@ -24,9 +24,9 @@ impl fmt::Display for NotAlone {
 
 impl core::error::Error for NotAlone {}
 
-/// A script for Redis that decides about events by a policy of up to four limits, and needs nothing else: any client can
-/// call it. It is made of the Lua by which a [`RedisStore`](crate::RedisStore) decides; the comment at its top says what
-/// its keys, arguments and answer are. The time is that of Redis. The command `ratescope script` prints it.
+/// A script for Redis that decides about events by a policy of up to four limits, and needs nothing else: any client
+/// can call it. It is made of the Lua by which a [`RedisStore`](crate::RedisStore) decides; the comment at its top
+/// explains its keys, arguments and answer. The time is that of Redis. The command `ratescope script` prints it.
 ///
 /// ```
 /// let script = ratescope_redis::stand_alone(&"earrrl 5/10s half-life 10s per user".parse()?)?;
@@ -116,8 +116,8 @@ pub struct KeptLimit {
     pub free_after: Span,
 }
 
-/// Reads the value of a key of a [script](stand_alone), or of a [`RedisStore`](crate::RedisStore), as of `now`: what it
-/// says about each limit whose states are there. All limits of the policy share the key.
+/// Reads the value of a key of a [script](stand_alone), or of a [`RedisStore`](crate::RedisStore), as of `now`, and
+/// explains it for each limit whose states are there. All limits of the policy share the key.
 ///
 /// # Errors
 /// When the limits share no key, when they are logs or sliding windows, whose entries are in rings, or when the value

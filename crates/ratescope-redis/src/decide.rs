@@ -3,7 +3,7 @@
 //! On one node it is one call of a script. In a cluster the keys, even those of one event, may be in several slots, and a
 //! script may use only one. Then all slots are first asked at the same time, without counting. If all pass, the events
 //! are counted in one slot after the other, beginning with the slot that has the least left. If a slot refuses after all,
-//! since another decision came between, what the earlier slots counted is given back.
+//! since another decision came between, the earlier slots give back the events that they counted.
 
 use super::call::{Call, Leasing, Op};
 use super::link::{Link, within_a_runtime};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-/// What is to be decided.
+/// The questions to decide, and everything needed to ask Redis.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) link: Arc<Link>,
@@ -171,7 +171,7 @@ impl Request {
         }
         let is_counted = |does| does == Does::Count;
         if !parts.iter().all(|part| part.passes) {
-            // Counts the refused events in limiters that count what they refuse, in all of their slots.
+            // Counts the refused events in all slots of those limiters that count such events.
             let (questions, replies) = &decided;
             let each = questions.iter().zip(replies).zip(events);
             let refused: BTreeSet<usize> = each
@@ -250,8 +250,8 @@ impl Request {
         lets_pass(question, reply, self.details)
     }
 
-    /// Gives back what was counted by these replies, in those limits that can. This has a deadline of its own, for which
-    /// nobody waits.
+    /// Gives back the events that these replies counted, in those limits that can. This has a deadline of its own, for
+    /// which nobody waits.
     async fn take_back(&self, counted: Vec<(&[usize], Vec<Reply>)>, until: Instant) {
         let Request { clock, now, .. } = *self;
         let mut tasks = JoinSet::new();

@@ -67,9 +67,9 @@ impl Clock {
     /// Sets the clock by the time in the answer to a call that was sent at `sent`. If that is the time of an event, the two
     /// may differ by the skew.
     ///
-    /// Redis had this time at some moment since `sent`. So now it has at least this time, and at most as much more as the
-    /// call took. What is known already stays within these two: a slow answer sets the clock not back, and it is never
-    /// ahead of that of Redis, unless that is set back.
+    /// Redis had this time at some moment since `sent`. So now it has at least this time, and at most as much more as
+    /// the call took. A time that is already known stays within these bounds: a slow answer does not set the clock
+    /// back, and the clock is never ahead of that of Redis, unless that one is set back.
     pub(super) fn set(&self, reply: &Reply, sent: Instant) {
         let has_states = reply.states.as_ref().is_some_and(|states| !states.is_empty());
         let is_of_event = self.time(reply.time) == reply.time && self.source != TimeSource::Redis;

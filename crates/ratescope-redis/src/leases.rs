@@ -1,14 +1,14 @@
 //! Leases: events of a key that this process has taken in advance, and decides about without a call; and keys that are
-//! [synced], about which it decides by itself. See [`ratescope::share`] for what they promise.
+//! [synced], about which it decides by itself. See [`ratescope::share`] for their promises.
 //!
 //! Each key of an event has its own leases, for events of one cost. An event passes without a call if a lease of each of
 //! its keys has an event left. It is refused without a call if the states that Redis has returned for all of its keys
 //! refuse it. Otherwise Redis is asked about the keys that lack one, and if it refuses, the others get theirs back.
 //!
-//! A key that is synced never lacks an event: what this process knows of it decides. While Redis is asked about the other
-//! keys of an event that passes there, its cost is reserved.
+//! A key that is synced never lacks an event, since the state in this process decides. While Redis is asked about the
+//! other keys of an event that passes there, its cost is reserved.
 //!
-//! A task gives back what is left of leases that have ended, and tells Redis of refused events that count.
+//! A task gives back the rest of leases that have ended, and tells Redis of refused events that count.
 
 mod ask;
 mod back;
@@ -57,7 +57,7 @@ pub(super) struct Leases {
     is_swept: AtomicBool,
     /// Held while leases are given back.
     returning: AsyncMutex<()>,
-    /// Held while Redis is told what was counted.
+    /// Held while Redis is told of counted events.
     syncing: Arc<AsyncMutex<()>>,
     /// How often to look for leases that have ended, in microseconds.
     pause: AtomicU64,
@@ -253,7 +253,7 @@ impl Leases {
         }
     }
 
-    /// Tells Redis what is pending and gives all leases back, after what is under way.
+    /// Tells Redis the pending sums and gives all leases back, once the calls that are under way have ended.
     pub(super) async fn close(self: Arc<Self>, until: Instant) {
         let all = async {
             self.tell_all(until).await;
@@ -273,7 +273,7 @@ impl Leases {
         table.keys.is_empty() && table.synced.is_empty() && table.returns.is_empty()
     }
 
-    /// Drops what is known and held of these keys, which are reset. Nothing is given back.
+    /// Drops the states and leases of these keys, which are reset. Nothing is given back.
     pub(super) fn reset(&self, keys: &[Vec<u8>]) {
         let is_reset =
             |id: &[u8]| keys.iter().any(|key| id.len() == key.len() + 8 && id.starts_with(key));
@@ -307,7 +307,7 @@ fn replies(questions: &[Question], time: Time) -> Vec<Reply> {
     questions.iter().map(reply).collect()
 }
 
-/// Puts what the limits at a key say into the reply of their question.
+/// Puts the answers of the limits at a key into the reply of their question.
 fn put(replies: &mut [Reply], unit: &Unit, questions: &[Question], told: Told) {
     let (Some(question), Some(reply)) =
         (questions.get(unit.question), replies.get_mut(unit.question))

@@ -230,12 +230,12 @@ impl Redis {
         self.tally.counts()
     }
 
-    /// Tells Redis what all stores on this connection have counted and not told, and gives back what is left of their
-    /// [leases](ratescope::share). Await it before the process ends. (A store whose last clone is dropped does the same in
-    /// a task, which ends with its runtime.)
+    /// Tells Redis of all events that the stores on this connection have counted and not told, and gives back the rest
+    /// of their [leases](ratescope::share). Await it before the process ends. (A store whose last clone is dropped does
+    /// the same in a task, which ends with its runtime.)
     ///
-    /// It takes at most a second, or the [deadline](Options::deadline) if that is longer. What Redis was not told by then is
-    /// lost, and the log says so.
+    /// It takes at most a second, or the [deadline](Options::deadline) if that is longer. Events that Redis was not
+    /// told of by then are lost, and the log says so.
     pub async fn close(&self) {
         let until = self.link.until_in_background();
         let mut stores = JoinSet::new();
@@ -406,7 +406,7 @@ impl Inner {
                     each().map(|(question, reply)| decided(question, reply, details)).collect();
                 let settles =
                     |question: &Question| matches!(question.does, Does::Charge | Does::GiveBack(_));
-                // A state that was only looked at may be older than one that was counted, and what is settled comes last.
+                // A state that was only looked at may be older than one that was counted, and settled parts come last.
                 for is_last in [false, true] {
                     for (part, (question, reply)) in parts.iter().zip(each()) {
                         if settles(question) == is_last {

@@ -155,7 +155,7 @@ impl Link {
     }
 }
 
-/// The attempts of one call: the server that is asked, and what was tried so far.
+/// The attempts of one call: the server that is asked, and the steps taken so far.
 struct Attempt<'a> {
     link: &'a Link,
     key: &'a [u8],

@@ -163,7 +163,7 @@ impl Masters {
             let known = self.0.topology.borrow();
             !known.ranges.is_empty() && !known.is_older_than(LEAST_AGE)
         };
-        // Whoever sets the flag starts the task; calls that find the flag set wait for the task.
+        // The call that sets the flag starts the task; calls that find the flag set wait for the task.
         if is_early {
             return self.0.is_refreshing.load(Ordering::Acquire);
         }

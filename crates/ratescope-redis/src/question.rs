@@ -1,4 +1,4 @@
-//! Questions: an event with the limits that it meets, what happens to it, and its keys on Redis.
+//! Questions: an event with the limits that it meets, its intent, and its keys on Redis.
 
 use super::Few;
 use super::plan::{Item, Plan};
@@ -14,7 +14,7 @@ pub(super) enum Does {
     Look,
     /// Counts more, whatever the limits say.
     Charge,
-    /// Gives back of what was counted at this time.
+    /// Gives back a cost that was counted at this time.
     GiveBack(Time),
 }
 
@@ -55,7 +55,7 @@ impl EventKey {
     }
 }
 
-/// What follows the key of states in the key of their leases.
+/// The end of the key of leases, after the key of their states.
 pub(super) const LEASES: &str = "/L";
 
 impl Question {

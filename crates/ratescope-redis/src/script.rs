@@ -19,7 +19,7 @@ pub(super) struct Script {
     pub(super) sha: String,
 }
 
-/// What a script is for.
+/// The purpose of a script.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Purpose {
     /// True if the time is given; otherwise it is that of Redis.
@@ -28,14 +28,14 @@ pub(super) struct Purpose {
     pub(super) limits: Limits,
 }
 
-/// What a script does with [leases](ratescope::share) besides.
+/// The additional work of a script for [leases](ratescope::share).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Leases {
     #[default]
     None,
-    /// Lends what is counted, if it may.
+    /// Lends the counted events, if it may.
     Lend,
-    /// Gives back only what is known to be lent.
+    /// Gives back only events that are known to be lent.
     TakeBack,
 }
 
@@ -74,7 +74,7 @@ pub(super) struct AloneLimit {
     pub(super) numbers: Vec<f64>,
     /// It takes a cost in millionths.
     pub(super) counts: bool,
-    /// What passes may have to wait.
+    /// An event that passes may have to wait.
     pub(super) delays: bool,
     pub(super) bound: f64,
     /// Its index in the policy.
@@ -323,7 +323,7 @@ fn at_key(
     }
 }
 
-/// Returns what is at a key.
+/// The text that returns the value of a key.
 fn told(value: &str) -> String {
     format!(
         "if tells_ then states_ = ({value} and pack('<BI4', 1, #{value}) .. {value} or '\\0') .. states_ end\n"
@@ -333,7 +333,7 @@ fn told(value: &str) -> String {
 /// The function that gives back; it does nothing for an algorithm that can't, or for a cost that can't be counted.
 fn undo(algorithm: &LuaAlgorithm, n: usize) -> String {
     let LuaAlgorithm { initial, read, .. } = algorithm;
-    // Without that part, all of what it reads is in the other.
+    // Without that part, everything that it reads is in the other.
     let (read, undo) = match algorithm.undo {
         Some(undo) => (*read, undo),
         None => (algorithm.look, ""),

@@ -409,8 +409,8 @@ fn is_time(descriptor: &RateLimitDescriptor, entry: &Entry) -> bool {
     descriptor.is_negative_hits && entry.key == COUNTED_AT
 }
 
-/// When the hits of a descriptor were counted, if it gives them back. Without that time, whoever held many requests open
-/// would get more back at once than ever counted at one time.
+/// When the hits of a descriptor were counted, if it gives them back. Without that time, a client that held many
+/// requests open would get more back at once than ever counted at one time.
 fn counted(descriptor: &RateLimitDescriptor) -> Result<Option<Time>, NoAnswer> {
     if !descriptor.is_negative_hits {
         return Ok(None);

@@ -49,11 +49,11 @@ struct Followed {
     path: PathBuf,
     /// The folder in which it was found; `None` if the file was named itself.
     folder: Option<PathBuf>,
-    /// What it had at the last look, while it has no rules in force.
+    /// Its content at the last look, while it has no rules in force.
     content: Content,
     /// `None` until it had rules that could be put in force.
     in_force: Option<InForce>,
-    /// What is wrong with it at present.
+    /// The mistake in it at present.
     problem: Option<String>,
     /// At how many looks in a row it was missing in its folder.
     missing: u32,

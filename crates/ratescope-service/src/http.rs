@@ -26,11 +26,11 @@
 //! status of `refused`, and in `/json` a refusal. A value that is not UTF-8 never equals a text.
 //!
 //! # Who should reach it
-//! Only the proxies and programs that ask: whoever reaches the port can spend the limits of others, and give hits back.
-//! Any page can make a browser within reach send requests. So `/check` and `/json` answer 403 to a browser's request
-//! for the page of another site (by `Sec-Fetch-Site` and `Origin`), or to another host than localhost or a loopback
-//! address, unless [`HttpSettings::origins`] has the page's origin. Browsers send neither header with an image by plain
-//! HTTP from another machine.
+//! Only the proxies and programs that ask, because anyone who reaches the port can spend the limits of others, and give
+//! hits back. Any page can make a browser within reach send requests. So `/check` and `/json` answer 403 to a browser's
+//! request for the page of another site (by `Sec-Fetch-Site` and `Origin`), or to another host than localhost or a
+//! loopback address, unless [`HttpSettings::origins`] has the page's origin. Browsers send neither header with an image
+//! by plain HTTP from another machine.
 
 mod auth;
 mod sites;
@@ -125,7 +125,8 @@ impl<C: Clock + Clone> Http<C> {
         Http { service, settings, layers: Mutex::default() }
     }
 
-    /// Answers a request that came from `peer`. If that is unknown, `/auth` refuses with 500 what a rule would count by address.
+    /// Answers a request that came from `peer`. If that is unknown, `/auth` answers 500 to requests that a rule would
+    /// count by address.
     pub async fn answer<Q>(&self, request: Request<Q>, peer: Option<IpAddr>) -> Response<Body>
     where
         Q: http_body::Body,

@@ -2,7 +2,7 @@
 //!
 //! * [`Service`] has the rules of each domain, and decides about requests.
 //! * [`States`] says where the states are: in memory, or on Redis.
-//! * [`QuotaStream`] has what one Envoy was assigned, by Envoy's rate limit quota protocol.
+//! * [`QuotaStream`] has the assignments of one Envoy, by Envoy's rate limit quota protocol.
 //! * [`Grpc`] and [`Http`] serve it as services of tower; the layer of `ratescope-tower` is behind `/auth`.
 //!
 //! ```
@@ -265,7 +265,8 @@ impl<C: Clock> Service<C> {
         self.is_ending.store(true, Ordering::Relaxed);
     }
 
-    /// Tells its Redis what is pending, as [`Redis::close`](ratescope_redis::Redis::close) does, before the process ends.
+    /// Tells its Redis the pending sums, as [`Redis::close`](ratescope_redis::Redis::close) does, before the process
+    /// ends.
     pub async fn close(&self) {
         self.states.close().await;
     }
@@ -317,7 +318,7 @@ impl<C: Clock> Service<C> {
     }
 }
 
-/// What is checked of rules when they are read.
+/// The settings by which rules are checked when they are read.
 #[derive(Clone)]
 struct Checks {
     forms: Arc<Forms>,
@@ -349,7 +350,7 @@ fn reload(domain: &Domain, checks: &Checks, file: &str, text: &str, now: Time) -
     }
 }
 
-/// Logs what was read otherwise than it is written in a file.
+/// Logs the parts of a file that were not read as they are written.
 fn tell_remarks(rules: &Rules) {
     for remark in rules.remarks() {
         tracing::warn!(target: "ratescope", "{}:{remark}", rules.file());

@@ -1,16 +1,17 @@
 //! Files of Limitador, which say how to write their limits as rules.
 //!
-//! Source: Limitador's documentation, "How it works" and `limitador-server`. A limit of Limitador applies to any request
-//! that has the fields of its conditions and variables, whatever else it has, and counts in a window that begins with the
-//! first request. By gRPC, a descriptor here has exactly the keys of its rule, in its order. So these files are not put in
-//! force as they are: whoever knows the descriptors of the proxy puts the keys in order.
+//! Source: Limitador's documentation, "How it works" and `limitador-server`. A limit of Limitador applies to any
+//! request that has the fields of its conditions and variables, whatever else it has, and counts in a window that
+//! begins with the first request. By gRPC, a descriptor here has exactly the keys of its rule, in its order. So these
+//! files are not put in force as they are: a person who knows the descriptors of the proxy has to put the keys in
+//! order.
 
 use ratescope::internal::yaml::{Kind, Node, read};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What to write in place of a file of another program: of Limitador, also within a ConfigMap, the values of a Helm chart
-/// or a resource of Kuadrant. `None` for other files.
+/// The rules to write in place of a file of Limitador, also within a ConfigMap, the values of a Helm chart or a
+/// resource of Kuadrant. `None` for other files.
 pub fn other_format(text: &str) -> Option<String> {
     let keys = ["max_value:", "seconds:", "namespace:"];
     if !keys.iter().all(|key| text.contains(key)) && !text.contains("\"max_value\"") {

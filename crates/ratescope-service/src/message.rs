@@ -1,9 +1,9 @@
 //! The messages of Envoy's rate limit service, for gRPC and as JSON.
 //!
 //! Names and numbers are those of `envoy/service/ratelimit/v3/rls.proto` and of
-//! `envoy/extensions/common/ratelimit/v3/ratelimit.proto` (Envoy 1.40, Apache License 2.0), without
-//! what nobody sends: quotas and bodies. As JSON they are written as in the mapping of Protocol Buffers;
-//! names are read in both of its forms, such as `hitsAddend` and `hits_addend`.
+//! `envoy/extensions/common/ratelimit/v3/ratelimit.proto` (Envoy 1.40, Apache License 2.0), without the fields that
+//! nobody sends: quotas and bodies. As JSON they are written as in the mapping of Protocol Buffers; names are read in
+//! both of its forms, such as `hitsAddend` and `hits_addend`.
 
 use super::json;
 use prost::bytes::{Buf, BufMut};

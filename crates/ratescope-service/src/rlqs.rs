@@ -2,25 +2,27 @@
 //!
 //! Envoy groups requests into *buckets*, and reports what it has allowed and refused in each. It is assigned a number of
 //! events, which are counted in the limits before: a lease, as in [`ratescope::share`]. An assignment replaces the one
-//! before it. Once that is certain, what was not used of it is given back.
+//! before it. Once that is certain, the unused part of it is given back.
 //!
-//! The bucket id has the fields of an event, as those of `/check` by HTTP, since it has no order. An Envoy is assigned what
-//! it uses in a second at the pace of its last report, and a tenth of what the limits admit from rest for more than
-//! that, unless the bucket is [resting](RESTING); at most what is left, divided by the streams with the same bucket. It
-//! gets a new assignment at each report, and each second while the last one may be used up within a second.
+//! The bucket id has the fields of an event, as those of `/check` by HTTP, since it has no order. An Envoy is assigned
+//! as many events as it uses in a second at the pace of its last report, and a tenth of those that the limits admit from
+//! rest for more than that, unless the bucket is [resting](RESTING); at most those that are left, divided by the streams
+//! with the same bucket. It gets a new assignment at each report, and each second while the last one may be used up
+//! within a second.
 //!
-//! **What passes.** Let B(w) be what the limits admit in any window of length w. What passes in it was assigned and not
-//! used when it began, or counted in it and not given back. What was counted obeys the limits, so at most B(w) passes,
-//! and what was assigned and not used when the window began.
+//! **What passes.** Let B(w) be the most that the limits admit in any window of length w. Events that pass in a window
+//! were assigned and not used when it began, or were counted in it and not given back. Counted events obey the limits.
+//! So at most B(w) events pass, and those that were assigned and not used when the window began.
 //!
-//! A log or a window counts for longer what was counted later. So there, what passes was counted in the window of w + a
-//! that ends with it, and at most B(w + a) passes. A report does not say which assignment was used, so the one before
-//! may stand for it: for a busy bucket, a is two seconds and the delay of the answer; for others at most the time
-//! between three reports; and if the stream breaks, [`TTL`].
+//! A log or a window counts an event until a fixed time after it was counted. So there, events that pass in a window of
+//! length w were counted in the window of w + a that ends with it, where a is the longest time for which an Envoy uses an
+//! assignment, and at most B(w + a) pass. A report does not say which assignment was used, so the one before may stand
+//! for it: for a busy bucket, a is two seconds and the delay of the answer; for others at most the time between three
+//! reports; and if the stream breaks, [`TTL`].
 //!
-//! Three things pass beside that: what an Envoy admits without an assignment, which is counted when it is reported, at
-//! most twice what the least limit admits from rest; what is left of an assignment that is given back while the next
-//! one is delayed by more than a second; and what is decided while the store can't be asked.
+//! Three kinds of events pass besides these: those that an Envoy admits without an assignment, which are counted when
+//! they are reported, at most twice as many as the least limit admits from rest; the rest of an assignment that is given
+//! back while the next one is delayed by more than a second; and those that are decided while the store can't be asked.
 //!
 //! **What Envoy does**, as tried with 1.40. It reports all buckets every 5 s, whatever `reporting_interval` says, and a new
 //! bucket at once. It knows blanket rules and token buckets, and ignores `requests_per_time_unit`. A token bucket that
@@ -64,11 +66,12 @@ const SILENT: Span = Span::from_secs(15);
 /// The time without an event after which a bucket is abandoned.
 const IDLE: Span = Span::from_mins(1);
 
-/// The time without an event after which a bucket gets a single one, as what it has when it is abandoned stays counted.
+/// The time without an event after which a bucket gets a single one: the events that it has when it is abandoned stay
+/// counted.
 const RESTING: Span = Span::from_secs(50);
 
-/// The interval in which Envoy's token bucket gets a token: about 12 days. So it has no more than what is assigned. As it is
-/// a power of two, no token is lost to rounding.
+/// The interval in which Envoy's token bucket gets a token: about 12 days. So it has no more tokens than are assigned.
+/// As it is a power of two, no token is lost to rounding.
 const FILL: i64 = 1 << 20;
 
 /// The most assignments of a bucket that may be unused: one for each second until it is [`SILENT`]. The events of
@@ -79,10 +82,10 @@ const LEASES: usize = 16;
 const ROOM: usize = 64 << 10;
 
 /// The longest message in bytes. An Envoy reports all of its buckets at once, with some 40 bytes each, and after an
-/// outage it has one for each user that came meanwhile. If that was too long, it would report the same again for ever.
+/// outage it has one for each user that came meanwhile. If that were too long, it would report the same again for ever.
 pub(super) const LONGEST: usize = 1 << 20;
 
-/// What a bucket takes besides its id.
+/// The bytes of a bucket besides its id.
 const OVERHEAD: usize = 64;
 
 /// The streams that have a bucket, by its domain and id.
@@ -110,7 +113,7 @@ impl Holders {
 
 /// A bucket of one Envoy.
 struct Bucket {
-    /// What was assigned and may be unused, the oldest first.
+    /// The assignments that may be unused, the oldest first.
     leases: VecDeque<Lease>,
     /// How many of these events were not reported as used.
     held: u64,
@@ -131,7 +134,7 @@ impl Bucket {
         now < self.reported.after(SILENT) && !self.leases.back().is_some_and(lasts)
     }
 
-    /// Notes what is assigned.
+    /// Notes an assignment.
     fn take(&mut self, assignment: &Assignment, sent: Time, counted: Time) {
         let events = if let Assignment::Events(n) = assignment { (*n).into() } else { 0 };
         self.held += events;
@@ -172,7 +175,7 @@ impl<C: Clock> QuotaStream<C> {
         QuotaStream { service, domain: "".into(), buckets: BTreeMap::new(), room: ROOM }
     }
 
-    /// Counts what an Envoy reports, and assigns events to the buckets that it names.
+    /// Counts the events that an Envoy reports, and assigns events to the buckets that it names.
     ///
     /// # Errors
     /// If the reports are malformed.
@@ -246,7 +249,7 @@ impl<C: Clock> QuotaStream<C> {
             if bucket.is_due(now) {
                 let limits = BucketLimits::new(&self.service, &self.domain, id);
                 let (assignment, counted) = limits.decide(bucket, 0, now).await;
-                // Otherwise it keeps what it has, which may not be used up yet.
+                // Otherwise it keeps its last assignment, which may not be used up yet.
                 if matches!(assignment, Assignment::Events(_)) {
                     bucket.take(&assignment, now, counted);
                     actions.extend(assignment.actions(id));
@@ -267,7 +270,7 @@ impl<C: Clock> QuotaStream<C> {
 }
 
 impl<C: Clock> Drop for QuotaStream<C> {
-    /// The Envoy may use what it was assigned, so that stays counted.
+    /// The Envoy may still use its assignments, so they stay counted.
     fn drop(&mut self) {
         for (id, bucket) in core::mem::take(&mut self.buckets) {
             self.service.holders.leave(&self.domain, &id, bucket);
@@ -339,7 +342,7 @@ impl<'a> BucketLimits<'a> {
         self.count_late(uncounted, now).await;
     }
 
-    /// Counts events that have passed without an assignment, at most twice what the limits admit from rest.
+    /// Counts events that have passed without an assignment, at most twice as many as the limits admit from rest.
     async fn count_late(&self, events: u64, now: Time) {
         let cost = self.most.as_ref().map_or(0.0, |most| (events as f64).min(2.0 * most.events));
         self.count(cost, now, now).await;
@@ -353,7 +356,7 @@ impl<'a> BucketLimits<'a> {
         }
     }
 
-    /// Decides what to assign, counts it, and says when it was counted.
+    /// Decides on an assignment, counts it, and returns the time at which it was counted.
     async fn decide(&self, bucket: &Bucket, denied: u64, now: Time) -> (Assignment, Time) {
         let Some(domain) = &self.domain else { return (Assignment::AllowAll, now) };
         if self.is_doubtful {
@@ -391,7 +394,7 @@ impl<'a> BucketLimits<'a> {
     }
 }
 
-/// What may be assigned at all.
+/// The most that may be assigned.
 struct Most {
     /// The events that the limits admit from rest.
     events: f64,
@@ -403,7 +406,7 @@ struct Most {
     may_refuse_sums: bool,
 }
 
-/// What the limits may assign that apply to an event with these fields; `None` without any.
+/// The most that may be assigned by the limits that apply to an event with these fields; `None` if there are none.
 fn most(rules: &Rules, fields: &dyn Fields) -> Option<Most> {
     let asks = rules.ask(&Event { time: Time::ZERO, cost: 1.0, fields: &fields }, None);
     let has_cost = |rule: &Rule| rule.cost().is_some();

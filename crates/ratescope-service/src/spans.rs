@@ -17,7 +17,7 @@ pub(super) fn decision(domain: &str) -> Span {
     )
 }
 
-/// What became of a request.
+/// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     Allowed,
@@ -27,7 +27,7 @@ pub(super) enum Ended {
 }
 
 impl Ended {
-    /// What the status of an answer tells.
+    /// The end of a request, by the status of its answer.
     pub(super) fn by(status: StatusCode) -> Self {
         match status.as_u16() {
             401 | 403 | 429 => Ended::Refused,

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The first line of saved states, with the version of the format.
 const BEGIN: &[u8] = b"ratescope states 1\n";
 
-/// What a domain has among the saved states: those of its keys, and a line for each of its exceptions.
+/// The saved states of a domain: those of its keys, and its exceptions.
 #[derive(Default)]
 struct Saved {
     keys: Vec<u8>,
@@ -143,7 +143,7 @@ pub(super) fn write<'a>(
     Ok(())
 }
 
-/// What each domain has; `None` if the bytes were not written by [`write`].
+/// The saved states of each domain; `None` if the bytes were not written by [`write`].
 fn read(bytes: &[u8]) -> Option<BTreeMap<String, Saved>> {
     let mut rest = bytes.strip_prefix(BEGIN)?;
     let mut saved = BTreeMap::new();

@@ -1,8 +1,9 @@
 //! The events of one request, decided together: all or none.
 //!
-//! Usually one store decides about all of them. A descriptor that brings its own limit along has a store of its own. Then
-//! all are asked first, and if all pass, they are counted one after the other. If one is refused after all, since another
-//! request came between, the others get back what they have just counted, as far as their limits can give back.
+//! Usually one store decides about all of them. A descriptor that brings its own limit along has a store of its own.
+//! Then all are asked first, and if all pass, they are counted one after the other. If one is refused after all, since
+//! another request came between, the events that the others have just counted are given back, as far as their limits
+//! can give back.
 
 use super::Domain;
 use ratescope::event::Event;
@@ -56,7 +57,7 @@ async fn one(domain: &Domain, part: Part<'_>, details: Details) -> Decision {
     decided.unwrap_or_else(|| Decision::new(domain.store.rules(), part.now()))
 }
 
-/// Gives back what was just counted by these decisions.
+/// Gives back the events that these decisions have just counted.
 async fn give_back(asked: &[Asked<'_>], decisions: &[Decision]) {
     for ((domain, part), decision) in asked.iter().zip(decisions) {
         if part.intent.is_count() {

@@ -1,5 +1,5 @@
-//! Requests that can't be read are refused. A proxy may let requests pass on an error of the service, so with an error
-//! whoever can make a request unreadable would have no limits.
+//! Requests that can't be read are refused. A proxy may let requests pass on an error of the service, so with an error,
+//! a client that can make a request unreadable would have no limits.
 
 use super::message::RateLimitResponse;
 use super::meters::Meters;

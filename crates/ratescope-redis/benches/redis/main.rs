@@ -1,13 +1,12 @@
 //! Decisions a second on one Redis, in turn in one run: `./scripts/bench redis`.
 //!
-//! Beside ours stand PING, which is what the way there costs; a script that only returns; one that reads the time and
-//! a state and writes one, without deciding anything; GCRA in ten lines; and the scripts of the two articles, repaired.
-//! All of them take their time from Redis. There are 50 connections; *one by one* each waits for its answer, *by 16*
-//! each sends sixteen at a time. Keys are those of 10,000 senders, drawn at random and the same for all. A server of
-//! its own is started and ended. Beside decisions a second stands the processor time that the server took for
-//! each, which depends less on what else the machine does. With `nodes`, clusters are measured instead, and with
-//! `refused` calls that are refused. Without
-//! `--bench`, as `cargo test --benches` calls it, there is one round.
+//! Beside ours stand PING, which shows the cost of the way there; a script that only returns; one that reads the time
+//! and a state and writes one, without deciding anything; GCRA in ten lines; and the scripts of the two articles,
+//! repaired. All of them take their time from Redis. There are 50 connections; *one by one* each waits for its answer,
+//! *by 16* each sends sixteen at a time. Keys are those of 10,000 senders, drawn at random and the same for all. A
+//! server of its own is started and ended. Beside decisions a second stands the processor time that the server took for
+//! each, which depends less on the other work of the machine. With `nodes`, clusters are measured instead, and with
+//! `refused` calls that are refused. Without `--bench`, as `cargo test --benches` calls it, there is one round.
 
 #[allow(dead_code, unreachable_pub)]
 #[path = "../../../ratescope/benches/limiters/turns.rs"]
@@ -195,7 +194,7 @@ fn script(server: &Server, text: &str, prefix: &str, arguments: &[&str]) -> Vec<
     (0..SENDERS).map(call).collect()
 }
 
-/// The calls of a policy of ours: what a store sends about one sender, and the same for the others.
+/// The calls of a policy of ours: those that a store sends about one sender, and the same for the others.
 fn ours(server: &Server, text: &str) -> Vec<Vec<u8>> {
     let (port, sent) = overheard(server.port);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -222,7 +221,7 @@ fn ours(server: &Server, text: &str) -> Vec<Vec<u8>> {
     (0..SENDERS).map(call).collect()
 }
 
-/// A port through which one client speaks with a server, and what it has sent.
+/// A port through which one client speaks with a server, and the bytes that it has sent.
 fn overheard(server: u16) -> (u16, Arc<Mutex<Vec<u8>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (port, sent) = (listener.local_addr().unwrap().port(), Arc::<Mutex<Vec<u8>>>::default());

@@ -1,9 +1,9 @@
 //! The processor's time of a decision on clusters of one node and of many: it must not grow with them.
 //!
-//! All clusters run at the same time, and each is asked in turn, through `RedisStore`, by 64 callers at
-//! once for each node, about senders drawn at random. Beside the time that all nodes took for a decision
-//! stands that of the caller, and how many decisions a node finds each time that it reads: a read costs as
-//! much as a decision or two, so what shares its processor with more nodes has smaller batches and dearer decisions.
+//! All clusters run at the same time, and each is asked in turn, through `RedisStore`, by 64 callers at once for each
+//! node, about senders drawn at random. Beside the time that all nodes took for a decision stands that of the caller,
+//! and how many decisions a node finds each time that it reads: a read costs as much as a decision or two, so a node
+//! that shares its processor with more nodes has smaller batches and dearer decisions.
 
 use crate::cluster::Cluster;
 use crate::turns::{median, ratio};

@@ -1,6 +1,6 @@
-//! The processor's time of a refused call: it must not grow with what a key remembers, and be at most twice
-//! that of GCRA. Each limiter has counted what it admits, at times that are spread over its period, before its
-//! call is sent again and again, by 16. All details are asked for, as a layer does.
+//! The processor's time of a refused call: it must not grow with the events that a key remembers, and must be at most
+//! twice that of GCRA. Each limiter has counted as much as it admits, at times that are spread over its period, before
+//! its call is sent again and again, by 16. All details are asked for, as a layer does.
 
 use crate::server::Server;
 use crate::turns::{median, ratio};
@@ -10,7 +10,7 @@ use ratescope::{Event, Policy, Span, Time};
 use ratescope_redis::{Options, RedisStore, TimeSource};
 use std::time::Duration;
 
-/// Limits, what an event costs while they are filled, and how many events do so; and the cost of the refused one.
+/// Limits; the cost and the number of the events that fill them; and the cost of the refused one.
 const LIMITS: [(&str, f64, usize, f64); 21] = [
     ("gcra 100000/1h burst 100000", 1e5, 1, 1.0),
     ("token-bucket 100000/1h burst 100000", 1e5, 1, 1.0),

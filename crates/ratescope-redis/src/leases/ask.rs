@@ -62,7 +62,8 @@ pub(crate) struct Asking {
 }
 
 impl Leases {
-    /// Spends what there is, and finds what has to be asked. With `waits`, it waits for a call that is under way.
+    /// Spends leases, and finds the questions that Redis has to be asked. With `waits`, it waits for a call that is
+    /// under way.
     fn claim(&self, asking: &Asking, waits: bool) -> Claim {
         let Asking { questions, units, now: at, .. } = asking;
         let now = self.now();
@@ -129,7 +130,7 @@ impl Leases {
         Claim::Ask { spent, lacking, synced, asking: sender }
     }
 
-    /// Decides with a call. Once begun, it runs to completion. If Redis can't be asked, what was to be asked is returned.
+    /// Decides with a call. Once begun, it runs to completion. If Redis can't be asked, the questions are returned.
     pub(crate) async fn ask(
         self: Arc<Self>,
         asking: Asking,

@@ -1,4 +1,4 @@
-//! The task that gives back what is left of leases that have ended, and tells Redis of refused events that count. It begins
+//! The task that gives back the rest of leases that have ended, and tells Redis of refused events that count. It begins
 //! the calls about keys that are synced, too.
 
 use super::super::call::{Call, Leasing, Op};
@@ -72,7 +72,7 @@ impl Leases {
         while calls.join_next().await.is_some() {}
     }
 
-    /// Takes what has ended: the sums of refused events, each with its key, and what is to be given back.
+    /// Takes the sums of refused events, each with its key, and the leases to give back, where their time has ended.
     fn ended(&self) -> (Vec<(Question, f64)>, Vec<Return>) {
         let now = self.now();
         let mut table = self.table();

@@ -1,4 +1,4 @@
-//! Keys that are synced: what this process knows of them, and the task that tells Redis what it counted.
+//! Keys that are synced: their states in this process, and the task that tells Redis of counted events.
 
 use super::super::Few;
 use super::super::call::{Call, Leasing, Op};
@@ -25,10 +25,10 @@ const AT_A_TIME: usize = 64;
 /// The most calls about a key whose times on Redis are remembered.
 const CALLS: usize = 8;
 
-/// How soon a store that ends tells again what it could not tell.
+/// How soon a store that ends tries again to tell a sum.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// What is known of a key.
+/// The state of a key in this process.
 pub(super) struct Local {
     /// A question about this key alone.
     question: Question,
@@ -43,14 +43,14 @@ pub(super) struct Local {
     call: Option<Sent>,
     /// Until when events were claimed, by the time of Redis as far as it was known.
     claimed: Time,
-    /// The latest calls, so that what they told can be given back.
+    /// The latest calls, so that the events they told of can be given back.
     calls: VecDeque<Counted>,
     /// The cost of events that pass here, while Redis is asked about their other keys, and the number of these events.
     reserved: f64,
     reservations: usize,
 }
 
-/// A call that tells Redis what was counted at a key.
+/// A call that tells Redis of events counted at a key.
 #[derive(Clone, Copy)]
 struct Sent {
     serial: u64,
@@ -92,7 +92,7 @@ impl Local {
 
     pub(super) fn free(&mut self, cost: f64) {
         self.reservations = self.reservations.saturating_sub(1);
-        // Without a rest of what was rounded.
+        // This leaves no rest from rounding.
         self.reserved = if self.reservations == 0 { 0.0 } else { self.reserved - cost };
     }
 
@@ -104,8 +104,8 @@ impl Local {
         })
     }
 
-    /// What the limits say about an event that [passes](Self::passes) or does not, and which then counts as allowed or
-    /// refused; `None` if neither.
+    /// The outcomes of an event that [passes](Self::passes) or does not, and which then counts as allowed or refused;
+    /// `None` if neither.
     pub(super) fn decide(
         &mut self,
         now: Time,
@@ -183,7 +183,7 @@ fn items(question: &Question) -> impl Iterator<Item = &Item> {
 }
 
 impl Table {
-    /// What is known of a key that is synced. `None` if there is no room for another one.
+    /// The state of a key that is synced. `None` if there is no room for another one.
     pub(super) fn local(&mut self, unit: &Unit, questions: &[Question]) -> Option<&mut Local> {
         let question = questions.get(unit.question)?;
         let interval = unit.share.sync()?;
@@ -202,7 +202,7 @@ impl Table {
 }
 
 impl Leases {
-    /// Starts a task that tells Redis what is due, unless one is under way.
+    /// Starts a task that tells Redis the sums that are due, unless one is under way.
     pub(super) fn tell_due(self: &Arc<Self>) {
         let Ok(alone) = Arc::clone(&self.syncing).try_lock_owned() else { return };
         let pause = Span::from_micros(self.pause.load(Ordering::Relaxed));
@@ -217,7 +217,7 @@ impl Leases {
         });
     }
 
-    /// Tells Redis all that is pending, after what is under way.
+    /// Tells Redis all pending sums, once the calls that are under way have ended.
     pub(super) async fn tell_all(self: &Arc<Self>, until: Instant) {
         let _alone = self.syncing.lock().await;
         loop {
@@ -230,7 +230,7 @@ impl Leases {
         }
     }
 
-    /// Tells Redis what is pending at these keys, each until then, or until the deadline of a call.
+    /// Tells Redis the pending sums of these keys, each until then, or until the deadline of a call.
     async fn tell(self: &Arc<Self>, keys: Vec<Vec<u8>>, until: Option<Instant>) {
         let mut calls = JoinSet::new();
         for key in keys {
@@ -278,7 +278,7 @@ impl Leases {
         due.into_iter().map(|(_, key)| key).collect()
     }
 
-    /// Tells Redis what was counted at a key, and takes over the states that it returns.
+    /// Tells Redis the pending sums of a key, and takes over the states that it returns.
     async fn tell_one(&self, key: &[u8], until: Instant) {
         let Some((called, question)) = self.claim_sums(key) else { return };
         let mut questions = [question];
@@ -294,7 +294,7 @@ impl Leases {
         self.told(called, answer);
     }
 
-    /// Claims what is pending at a key, for a call that asks this question about it.
+    /// Claims the pending sums of a key, for a call that asks this question about it.
     fn claim_sums<'a>(&'a self, key: &'a [u8]) -> Option<(Called<'a>, Question)> {
         let mut table = self.table();
         let local = table.synced.get_mut(key).filter(|local| local.call.is_none())?;
@@ -322,7 +322,7 @@ impl Leases {
         Some((called, question))
     }
 
-    /// Takes over what Redis has answered about a key.
+    /// Takes over an answer of Redis about a key.
     fn told(&self, mut called: Called<'_>, answer: Result<Vec<Reply>, Fault>) {
         called.is_answered = true;
         let now = self.now();
@@ -351,7 +351,7 @@ impl Leases {
             }
             Err(fault) => {
                 local.since.get_or_insert(now);
-                // Only what Redis certainly has not counted is told again.
+                // Only sums that Redis certainly has not counted are told again.
                 let is_uncounted =
                     matches!(fault, Fault::Unreachable(_) | Fault::Resting | Fault::Overloaded);
                 if is_uncounted && is_same_plan {
@@ -369,8 +369,8 @@ impl Leases {
         }
     }
 
-    /// Tells Redis now what is pending at the keys of these questions, since Redis is asked about them. An answer that comes
-    /// too late loses what was told.
+    /// Tells Redis now the pending sums of the keys of these questions, since it is asked about them. The sums are lost
+    /// if the answer comes too late.
     pub(in super::super) async fn tell_before(&self, questions: &[Question], until: Instant) {
         let is_pending = |key: &[u8]| {
             let table = self.table();
@@ -415,20 +415,20 @@ impl Leases {
     }
 }
 
-/// A call about a key. If its task ends, what it had claimed may have been counted.
+/// A call about a key. If its task ends, the sums that it had claimed may have been counted.
 struct Called<'a> {
     leases: &'a Leases,
     key: &'a [u8],
     serial: u64,
     plan: Arc<Plan>,
-    /// What it tells, of each limit.
+    /// The sum that it tells for each limit.
     sums: Few<f64>,
     sent: std::time::Instant,
     is_answered: bool,
 }
 
 impl Called<'_> {
-    /// What is known of the key, unless it was reset meanwhile.
+    /// The state of the key, unless it was reset meanwhile.
     fn local<'t>(&self, table: &'t mut Table) -> Option<&'t mut Local> {
         table
             .synced

@@ -59,7 +59,7 @@ pub(super) struct Answer {
     pub(super) holders: u32,
 }
 
-/// What is to be given back.
+/// The rest of a lease, to be given back.
 pub(super) struct Return {
     pub(super) question: Question,
     pub(super) cost: f64,
@@ -123,7 +123,7 @@ impl Entry {
         wanted.max(1)
     }
 
-    /// Takes over the states and the lease of an answer. Returns what is left of another lease, which came meanwhile.
+    /// Takes over the states and the lease of an answer. Returns the rest of another lease, which came meanwhile.
     pub(super) fn take(&mut self, answer: Answer) -> Option<Return> {
         let Answer { sent, received, states, lease, holders } = answer;
         let mut before = None;
@@ -164,7 +164,7 @@ impl Table {
         self.keys.get_mut(&unit.id).filter(|entry| Arc::ptr_eq(&entry.question.plan, plan))
     }
 
-    /// Adds a key. Returns what was held of it by earlier rules.
+    /// Adds a key. Returns the rest of its lease by earlier rules.
     pub(super) fn insert(
         &mut self,
         unit: &Unit,

@@ -17,7 +17,7 @@ pub struct Leased {
     pub given_back: u64,
     /// Of these, the events that could not be given back, and count until their limits forget them.
     pub lost: u64,
-    /// The calls by which Redis was told what was counted.
+    /// The calls by which Redis was told of counted events.
     pub told: u64,
     /// The events that Redis was told of without an answer. They may not be counted.
     pub told_lost: u64,

@@ -29,5 +29,5 @@ if mode == 0 or mode == 1 and counted then
 elseif mode == 1 and (at - now) / 1000000 > p then
   bytes = pack('<ddi8', rate, smoothed, now)
 end
--- After `life` microseconds the average is less than 1e-12 of what would raise the limit.
+-- After `life` microseconds the average is less than 1e-12 of one that would raise the limit.
 life = (log(1 + (rate + smoothed) * factor / least) + log(1 + rate) + 28) * q * 1000000

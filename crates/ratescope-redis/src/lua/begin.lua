@@ -1,4 +1,4 @@
--- What is asked about one event, or about several that are decided as one: first all limits are asked, and then the
+-- The question about one event, or about several that are decided as one: first all limits are asked, and then the
 -- event is counted in all of them or in none. ARGV[1]: the limits with their numbers. ARGV[2]: the operation.
 --   check, peek, charge: as the methods of a store; by default check
 --   refuse: the same as check, where something else has refused all of these events

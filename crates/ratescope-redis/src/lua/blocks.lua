@@ -3,10 +3,10 @@
 -- Source: crates/ratescope/src/limit/history.rs.
 --
 -- A decision must not take longer because much is remembered. So the blocks are at a key of their own, in a ring of
--- `room` records of 20 bytes, in the order of time. A record has the number of a block, less `shift`, and the sum of all
--- that was ever counted up to its end. What any blocks hold is then the difference of two sums, and whatever is searched
--- is found by halving. Before the ring is a head, which also has the first and the last record, and the sum
--- before the first. Most decisions read only the head.
+-- `room` records of 20 bytes, in the order of time. A record has the number of a block, less `shift`, and the sum of
+-- all that was ever counted up to its end. The content of any run of blocks is then the difference of two sums, and
+-- searches are by halving. Before the ring is a head, which also has the first and the last record, and the sum before
+-- the first. Most decisions read only the head.
 --
 -- A sum is whole events, modulo 2^52, and millionths. A block holds less than 2^52 events.
 local BLOCKS =

@@ -7,14 +7,14 @@
 -- is written as -1 - content, and the part follows.
 local BUCKET = string.rep('\0', 32)
 
--- Writes a state. From 2^52 on, what is owed is rounded up to whole millionths.
+-- Writes a state. From 2^52 on, the content is rounded up to whole millionths.
 local function put_bucket(at, content, part, a, b)
   if content >= 4503599627370496 and part > 0 then content, part = content + 1, 0 end
   if part == 0 then return pack('<dddd', at, content, a, b) end
   return pack('<ddddd', at, -1 - content, a, b, part)
 end
 
--- What drains in `apart` microseconds: whole millionths, and the rest of another one in its parts.
+-- The amount that drains in `apart` microseconds: whole millionths, and the rest of another one in its parts.
 local function drains(apart, a, b)
   local times = floor(apart / b)
   local rest = (apart - times * b) * a
@@ -44,7 +44,7 @@ if others then
 end
 local since = now - at
 local drained, rest = drains(since, a, b)
--- `at` is the latest time that was seen, and `content` what was there then. An event may be slightly
+-- `at` is the latest time that was seen, and `content` the content at that time. An event may be slightly
 -- older; one that is older by more than a full bucket takes to drain tells that the clock was set back.
 local back = -drained > size
 local fill, share = content, part
@@ -79,7 +79,7 @@ else
 end
 
 --- undo
--- What has drained since the event was counted is not given back, whichever numbers it drained by.
+-- The part that has drained since the event was counted is not given back, whichever numbers it drained by.
 local latest = at > now and at or now
 if own_b > 0 and latest >= when then
   local drained, rest = drains(latest - when, own_a, own_b)

@@ -92,5 +92,5 @@ if w == w and (counts or mode == 1 and (at - now) / 1000000 > p) then
   if counts then habits.rate = measured end
   bytes = pack('<ddi8B', habits.rate, habits.current, now, index - 1) .. table.concat(singles)
 end
--- After `life` microseconds the habits are less than 1e-12 of what would raise the limit.
+-- After `life` microseconds the habits are less than 1e-12 of those that would raise the limit.
 life = (log(1 + (habits.rate + highest) * factor / least) + log(1 + habits.rate) + 28) * q * 24000000

@@ -1,9 +1,8 @@
--- The exponential decay over x time constants, with the same bits as natively
--- (ratescope::estimate::decay). Returns what is left, and the mean of what was left on the way. With
--- `alone` the caller does not use the mean, and from x = 1/128 on `exp` gives what is left.
--- `exp` and `expm1` are computed as in the libm crate, after FreeBSD's e_exp.c and s_expm1.c, for
--- negative numbers: nothing but + - * / in doubles, so that every machine rounds alike, whereas the
--- exponential of the platform differs in the last bit.
+-- The exponential decay over x time constants, with the same bits as natively (ratescope::estimate::decay). Returns the
+-- factor that is left, and its mean on the way. With `alone` the caller does not use the mean, and from x = 1/128 on
+-- `exp` gives the factor. `exp` and `expm1` are computed as in the libm crate, after FreeBSD's e_exp.c and s_expm1.c,
+-- for negative numbers: nothing but + - * / in doubles, so that every machine rounds alike, whereas the exponential of
+-- the platform differs in the last bit.
 local function decay(x, alone)
   if x < 0.0078125 then
     local tail = 1 / 24 - x * (1 / 120 - x * (1 / 720 - x * (1 / 5040)))

@@ -18,7 +18,7 @@ for n = asked_ + 1, #KEYS do
   end
   if tells_ then
     told_[n] = tell_(found_)
-    -- What was told before of this key is no longer so.
+    -- The parts of the answer that told of this key before are out of date.
     for before = 1, gives_ and n - 1 or 0 do
       if KEYS[before] == key then told_[before] = told_[n] end
     end

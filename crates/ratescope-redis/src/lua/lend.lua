@@ -1,6 +1,7 @@
--- Lends events of some keys, if what all processes hold of each stays within a bound. Each of these keys has one more key,
--- for its leases, which are the last ones. The last argument has for each of them: the number of the process, of the
--- lease, and of an earlier lease that was used up; the length in microseconds, the amount, and the bound.
+-- Lends events of some keys, if the events of each that all processes hold stay within a bound. Each of these keys has
+-- one more key, for its leases, which are the last ones. The last argument has for each of them: the number of the
+-- process, of the lease, and of an earlier lease that was used up; the length in microseconds, the amount, and the
+-- bound.
 -- Source: crates/ratescope/src/share.rs, `Lent`.
 --
 -- The leases of a key are a hash. The field '' is the time of the first; the field of a lease has its end and its amount.

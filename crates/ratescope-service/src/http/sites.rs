@@ -1,4 +1,4 @@
-//! Refuses what browsers send for the pages of other sites, so that no page spends the limits of others.
+//! Refuses requests that browsers send for the pages of other sites, so that no page spends the limits of others.
 //!
 //! A browser names the site in headers that pages can't set: `Sec-Fetch-Site` in each request to this machine or by
 //! TLS, and `Origin` in each that is not a plain GET. For the browser, a page whose name resolves to this machine (DNS

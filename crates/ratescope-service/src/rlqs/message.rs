@@ -1,6 +1,6 @@
 //! The messages of Envoy's rate limit quota service. Names and numbers are those of
 //! `envoy/service/rate_limit_quota/v3/rlqs.proto` and of `envoy/type/v3/ratelimit_strategy.proto` (Envoy 1.40, Apache
-//! License 2.0), without what is neither read nor written here.
+//! License 2.0), reduced to the parts that are read or written here.
 
 use super::super::message::Entry;
 use super::TTL;

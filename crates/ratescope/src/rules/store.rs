@@ -71,9 +71,9 @@ pub trait Store: Send + Sync + 'static {
     /// decision for each, with the `details` that are asked for. If some are refused, the others are not counted, not
     /// even by limiters that count refused events. [`Intent`](super::Intent) says what else there is besides counting.
     ///
-    /// A limit in which several events count at the same key is asked once, for the sum of the costs: they pass together
-    /// or not at all. If they have different [numbers](super::Numbers) for the limit, the first decides, and each says by
-    /// its own the remaining quota and the time of a retry.
+    /// A limit in which several events count at the same key is asked once, for the sum of the costs: they pass
+    /// together or not at all. If they have different [numbers](super::Numbers) for the limit, the first decides, and
+    /// each gets the remaining quota and the time of a retry by its own numbers.
     ///
     /// `event.time` is the time by the clock of this process. A store may use a clock of its own instead. There is
     /// always a decision: if the states can't be asked, each rule [says](super::OnStoreFailure) how to decide, and
