@@ -60,7 +60,7 @@ pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     Ok(())
 }
 
-/// The requests of a block: a site with its hosts, or what handles some of them.
+/// The requests of a block: a site with its hosts, or a handler of some of them.
 fn block(block: &Statement) -> Only {
     match block.word(0) {
         "handle" | "handle_path" | "route" => matcher(block),

@@ -1,8 +1,8 @@
 //! HAProxy: a stick table for each limit, and the rules that count and compare its rates.
 //!
-//! Source: HAProxy configuration manual, "stick-table", "http-request track-sc" and "sc-inc-gpc0". A request counts when it
-//! is tracked, so a later rule compares a rate that includes it; `sc-inc-gpc0` after the rules counts only what passed, so
-//! such limits count in all or in none.
+//! Source: HAProxy configuration manual, "stick-table", "http-request track-sc" and "sc-inc-gpc0". A request counts
+//! when it is tracked, so a later rule compares a rate that includes it; `sc-inc-gpc0` after the rules counts only
+//! requests that passed, so they count in all of these limits or in none.
 
 mod condition;
 mod index;
@@ -28,7 +28,7 @@ const UNITS: Units = &[
     ("", 1e-3),
 ];
 
-/// The rates in a table, and what they count.
+/// The rates in a table, with the things they count.
 const RATES: [(&str, &str); 4] = [
     ("http_req_rate", ""),
     ("conn_rate", "connections"),

@@ -22,9 +22,9 @@
 //! ```
 //!
 //! The server is recognized by the words of the text. Nothing is guessed: if a value is a variable or a macro, or may
-//! be in another file, a remark says with its line that it is not understood. Remarks also name what has no limit:
-//! unlimited keys, requests that an earlier rule lets pass or refuses, and what refuses beside the limits. A text that
-//! the server itself refuses is an error.
+//! be in another file, a remark says with its line that it is not understood. Remarks also name unlimited keys,
+//! requests that an earlier rule lets pass or refuses, and anything that refuses besides the limits. A text that the
+//! server itself refuses is an error.
 //!
 //! [`Found::only`] is the scope of a limit as a test of an event's fields, to try it on the events of a log:
 //! ```

@@ -1,4 +1,4 @@
-//! The limits of a configuration: which server it is of, and what is found in it.
+//! The limits of a configuration, and the server that it is for.
 
 use crate::write::by_module;
 use crate::{Addresses, Only, Target, field};
@@ -36,7 +36,7 @@ pub struct Config {
     /// The parts that were not understood, and the differences between a limit and the limiter that is tried in its
     /// place.
     pub remarks: Vec<Remark>,
-    /// What the server itself refuses: then no limit is in force.
+    /// The mistakes that the server itself refuses: then no limit is in force.
     refused: Vec<Remark>,
 }
 
@@ -272,7 +272,7 @@ impl fmt::Display for Remark {
 }
 
 impl Error {
-    /// What was not understood.
+    /// The parts that were not understood.
     pub fn remarks(&self) -> &[Remark] {
         &self.0
     }

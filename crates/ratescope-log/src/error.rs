@@ -76,7 +76,7 @@ pub struct Unknown {
     is_empty: bool,
 }
 
-/// The first bytes of other kinds of files, and what to do with such a file.
+/// The first bytes of other kinds of files, each with advice.
 const OTHERS: [(&[u8], &str); 10] = [
     (b"\x1f\x8b", "it is packed with gzip; unpack it first"),
     (

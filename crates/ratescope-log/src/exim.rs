@@ -185,8 +185,8 @@ fn is_id(word: &str) -> bool {
     parts().count() == 3 && parts().all(is_part) && (16..=24).contains(&word.len())
 }
 
-/// Reads the refusal of a host, up to the word `rejected`: the other side chose what follows. `None` if the
-/// text has no such word.
+/// Reads the refusal of a host, up to the word `rejected`, because the other side chose the text after it. `None` if
+/// the text has no such word.
 fn refusal(text: &str) -> Option<EximLine<'_>> {
     let (id, rest) = text.split_once(' ').filter(|(id, _)| is_id(id)).unwrap_or(("", text));
     let mut exim = EximLine { id, ..EximLine::default() };
@@ -230,7 +230,7 @@ pub(super) fn failed_login(message: &str) -> Option<(Option<&str>, &str)> {
     Some((ip, user.map_or("", |(user, _)| user)))
 }
 
-/// Reads the fields of an arrival, up to the subject: the sender chose what follows. `None` if the text is
+/// Reads the fields of an arrival, up to the subject, because the sender chose the text after it. `None` if the text is
 /// empty.
 fn arrival<'a>(id: &'a str, text: &'a str) -> Option<EximLine<'a>> {
     let (sender, mut rest) = text.split_at_checked(end_of_word(text))?;

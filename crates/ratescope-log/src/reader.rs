@@ -45,7 +45,7 @@ struct Work {
     lines_before: u64,
 }
 
-/// The events that are wanted, and what they cost.
+/// The events that are wanted, and their costs.
 #[derive(Debug)]
 struct Wanted {
     filter: Filter,

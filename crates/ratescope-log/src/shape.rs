@@ -1,4 +1,4 @@
-//! What a format is, and the shape of a log: a format with the properties that the first lines show.
+//! Formats, and the shape of a log: a format with the properties that the first lines show.
 
 use super::counts::{Counts, Reason};
 use super::filter::Filter;
@@ -120,7 +120,7 @@ pub(super) trait LogFormat: fmt::Debug + Send + Sync {
         true
     }
 
-    /// The format with what all of the first lines together show, which have these wrappers; `None` if they show no
+    /// The format with everything that the first lines show together, which have these wrappers; `None` if they show no
     /// more.
     fn learned(
         &self,

@@ -15,7 +15,7 @@ use ratescope::clock::Clock;
 use ratescope::rules::{Decision, Store};
 use std::rc::Rc;
 
-/// A service of actix-web with limits: what [`RateLimitLayer`] makes of a service, by the feature `actix`.
+/// A service of actix-web with the limits of a [`RateLimitLayer`], by the feature `actix`.
 ///
 /// ```
 /// use actix_web::{App, web};

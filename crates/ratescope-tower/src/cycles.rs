@@ -77,7 +77,7 @@ impl Cycles {
     #[inline]
     fn now(&self, system: impl Fn() -> i64) -> Time {
         let counted = self.counted();
-        // A counter that was set back, as by a machine that was moved, is earlier than what it holds for.
+        // For a counter that was set back, as by a machine that was moved, this is too large.
         let left = self.until.load(Ordering::Relaxed).wrapping_sub(counted).wrapping_sub(1);
         let nanos = if left < COUNTED && counted > 0 {
             self.ahead.load(Ordering::Relaxed).saturating_add_unsigned(counted)
@@ -178,7 +178,8 @@ mod tests {
         assert_eq!(cycles.now(|| 0).as_micros(), 1);
     }
 
-    /// It is compared with readings of the system's clock before and after, so an interruption only widens what is right.
+    /// It is compared with readings of the system's clock before and after, so an interruption only widens the range of
+    /// right times.
     #[test]
     fn it_shows_the_time_of_the_system() {
         let clock = CycleClock::default();

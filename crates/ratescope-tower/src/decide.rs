@@ -31,7 +31,7 @@ pub(super) struct Shared<S, A, C> {
     reported: OnceLock<Weak<Rules>>,
 }
 
-/// What becomes of a request: it passes, perhaps after a wait, or it is answered by a refusal.
+/// The result of a decision: the request passes, perhaps after a wait, or it is answered by a refusal.
 pub(super) type Decided<B> = Result<Ticket, Box<Response<B>>>;
 
 /// A request that the store is asked about.

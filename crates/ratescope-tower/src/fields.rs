@@ -34,10 +34,11 @@
 //! method or an address that is not in its normal form, as `//login` or `API.example.org`: no request has this value.
 //!
 //! # Secrets
-//! What comes from a header may be a key or a token, and so may what a closure finds. So the texts of keys, in logs, on
-//! Redis and in Live, have only a [hash](ratescope::policy::Per) of it, unless
-//! [`RateLimitLayer::shown`](super::RateLimitLayer::shown) says that the field is no secret. In clear are the fields `ip`, `method`,
-//! `path`, `host` and `route`, and extensions, such as the name of a user; rules mark other secrets, as in `hash(user)`.
+//! The value of a header may be a key or a token, and so may the text that a closure finds. So the texts of keys, in
+//! logs, on Redis and in Live, have only a [hash](ratescope::policy::Per) of them, unless
+//! [`RateLimitLayer::shown`](super::RateLimitLayer::shown) says that the field is no secret. In clear are the fields
+//! `ip`, `method`, `path`, `host` and `route`, and extensions, such as the name of a user; rules mark other secrets, as
+//! in `hash(user)`.
 //!
 //! # Fields that must be there
 //! A field that a request must have, such as the key of an API, comes from a source that may fail: see
@@ -392,7 +393,7 @@ pub(super) struct RequestFields<'a> {
     ip: Made,
     by_ip: bool,
     later_ip: OnceLock<Box<Made>>,
-    /// The normal forms of the method, the path and the host, where one differs from what came.
+    /// The normal forms of the method, the path and the host, where one differs from the text that came.
     made: OnceLock<Box<[OnceLock<Box<str>>; 3]>>,
     found: SmallVec<[OnceLock<Found<'a>>; 2]>,
 }
@@ -412,8 +413,9 @@ impl<'a> RequestFields<'a> {
         }
     }
 
-    /// Reads what is always needed. Not a part of `new`: moving the fields right after the address was written would
-    /// stall on that write. An address made when it is first needed costs a tenth of a request without headers.
+    /// Reads the fields that are always needed. Not a part of `new`: moving the fields right after the address was
+    /// written would stall on that write. An address made when it is first needed costs a tenth of a request without
+    /// headers.
     #[inline(always)]
     pub(super) fn read(&mut self) -> &Self {
         for _ in &self.sources.fields {

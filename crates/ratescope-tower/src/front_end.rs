@@ -1,5 +1,5 @@
-//! What happens to a decision besides the answer to it: it is counted and logged, and headers tell of it. The layer and
-//! the rate limit service share this.
+//! The side effects of a decision: it is counted and logged, and headers tell of it. The layer and the rate limit
+//! service share this.
 
 use super::fields::Head;
 use super::layer::LayerSettings;

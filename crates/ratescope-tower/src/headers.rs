@@ -16,8 +16,9 @@
 //!   sent, so a client of two layers learns of the limit that it meets first.
 //! * `RateLimit-Policy` and `RateLimit` are lists, to which the layer adds its items.
 //!
-//! A limit that may delay requests (`leaky-bucket`) says what remains in its queue. Where no request can wait, as in an
-//! answer for a proxy or while the layer's queue is full, it says what would pass at once.
+//! A limit that may delay requests (`leaky-bucket`) gives the room that remains in its queue. Where no request can
+//! wait, as in an answer for a proxy or while the layer's queue is full, it gives the number of requests that would
+//! pass at once.
 //!
 //! The headers leave out shadows, limits that never refuse, and limits whose states are unknown because the store failed.
 //!
@@ -27,14 +28,14 @@
 //! ratelimit: "web:user";r=98;t=2, "web:path=/login,ip";r=0;t=12
 //! ```
 //!
-//! Each item is a limit of a rule. Its name is its [own](ratescope::policy::Limit::named), as in `gcra 10/1s as often`; or
-//! else the rule's `name` in the file; or else the full name of the rule. A name that two have is taken for none. Without a
-//! name of its own, the second limit of a rule has `#2` appended, and so on. `q` and `w` are the limit's
-//! [quota](ratescope::limit::any::AnyLimiter::quota) in units, and its window in seconds. `r` is what remains. `t` is
-//! the time in seconds until the whole quota is available again: a client that spreads the remaining units over it is
-//! never refused. If the request was refused, and the limit refused it or nothing remains, `t` is the time until the
-//! request would pass. For a limit of 0, under which no request ever passes, `t` is at least the window, so that nobody
-//! retries at once. There is no partition key, since it would show who else shares the limit.
+//! Each item is a limit of a rule. Its name is its [own](ratescope::policy::Limit::named), as in `gcra 10/1s as often`;
+//! or else the rule's `name` in the file; or else the full name of the rule. A name that two have is taken for none.
+//! Without a name of its own, the second limit of a rule has `#2` appended, and so on. `q` and `w` are the limit's
+//! [quota](ratescope::limit::any::AnyLimiter::quota) in units, and its window in seconds. `r` is the rest of the quota.
+//! `t` is the time in seconds until the whole quota is available again: a client that spreads the remaining units over
+//! it is never refused. If the request was refused, and the limit refused it or nothing remains, `t` is the time until
+//! the request would pass. For a limit of 0, under which no request ever passes, `t` is at least the window, so that
+//! nobody retries at once. There is no partition key, since it would show who else shares the limit.
 //!
 //! # Pages of other origins
 //! A script may read only those headers of another origin that the response exposes, and not even the status of a
@@ -182,8 +183,8 @@ impl Headers {
     }
 
     /// The headers for a request, `None` if there are none. `refused` is `None` if the request passed, or else the time
-    /// after which it would pass, if it ever would. What remains includes room for requests that wait; in a refusal,
-    /// and with `is_at_once`, it does not.
+    /// after which it would pass, if it ever would. The remaining quota includes room for requests that wait, but not
+    /// in a refusal, nor with `is_at_once`.
     pub(super) fn values(
         &self,
         prepared: &Prepared,
@@ -244,7 +245,7 @@ pub(super) struct RoundedQuota {
     pub(super) reset: u64,
 }
 
-/// How much of a limiter's room is for events that wait; what remains beyond it would pass at once. In a leaky bucket
+/// The part of a limiter's room that is for events that wait; the rest would pass at once. In a leaky bucket
 /// only one event passes at once, into an empty queue.
 pub fn waiting(limiter: &AnyLimiter) -> f64 {
     match limiter {

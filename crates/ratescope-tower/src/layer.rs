@@ -424,8 +424,8 @@ impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
     /// # Ok::<(), ratescope::ParseError>(())
     /// ```
     ///
-    /// A client chooses the path and the headers that it sends, so skip only what costs nothing to answer. For other
-    /// exemptions use a [rule](ratescope::rules#exemptions), which can be reloaded.
+    /// A client chooses the path and the headers that it sends, so skip only requests that cost nothing to answer. For
+    /// other exemptions use a [rule](ratescope::rules#exemptions), which can be reloaded.
     pub fn skip(self, skip: impl Fn(Head<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.with(|settings| settings.skip = Some(Arc::new(skip)))
     }
@@ -444,7 +444,7 @@ impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
     /// use ratescope::{MemoryStore, Policy, limit::gcra::Gcra};
     /// use ratescope_tower::RateLimitLayer;
     ///
-    /// /// The authentication runs outside of this layer, and adds what the database has.
+    /// /// The authentication runs outside of this layer, and adds the customer from the database.
     /// #[derive(Clone)]
     /// struct Customer {
     ///     name: String,
@@ -460,7 +460,7 @@ impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// What was counted by one set of numbers counts in all, in memory and on Redis: see
+    /// Events that were counted by one set of numbers count in all, in memory and on Redis: see
     /// [`Numbers`](ratescope::rules::Numbers). So the numbers belong to the key, not to the request: a customer whose
     /// requests come with different numbers in turn gets up to the largest of them. The closure is asked once, and once more if the store has to be
     /// waited for. Its limiters are of the same [shape](ratescope::limit::kept) as that of the rules; others are logged, and
@@ -486,9 +486,8 @@ impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
 
     /// Sets an additional cost that is known only from the response's head. It is counted before the response is passed
     /// on; the headers do not include it. More than [`MAX_COST`](ratescope::limit::MAX_COST) counts as that. A negative
-    /// cost or NaN is logged and counts as 0. A request that is dropped before its response costs only what
-    /// [`cost`](Self::cost) says. For the size of a body that is streamed, see
-    /// [`charge_body`](Self::charge_body).
+    /// cost or NaN is logged and counts as 0. A request that is dropped before its response costs only as much as
+    /// [`cost`](Self::cost) says. For the size of a body that is streamed, see [`charge_body`](Self::charge_body).
     pub fn charge(self, cost: impl Fn(ResponseHead<'_>) -> f64 + Send + Sync + 'static) -> Self {
         self.with(|settings| settings.charge = Some(Arc::new(cost)))
     }
@@ -514,7 +513,7 @@ impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
         self.with(|settings| settings.headers = headers)
     }
 
-    /// Adds a random time between zero and `most` to what a refusal says about when to retry, in headers and body, for
+    /// Adds a random time between zero and `most` to the time of a retry in a refusal, in headers and body, for
     /// each refusal separately; the default is zero. So clients that were refused together, as at the edge of a window, do
     /// not come back together. Nobody is told to come too early.
     pub fn retry_jitter(self, most: Span) -> Self {

@@ -7,14 +7,15 @@
 //!
 //! **How it works.** `service.rs` takes a request. `decide.rs` reads its fields (`fields.rs`; the client's address by
 //! `proxies.rs`) and asks the store: at once if the states are in memory. The request is passed on with `headers.rs`,
-//! waits in `queue.rs`, or is refused by `refusal.rs`. What depends on the rules alone is in `prepared.rs`, made once
-//! at each reload; `own.rs` finds the numbers of a request's own. A request that passes has a `ticket.rs` until its response
-//! is complete, also in frameworks that take no layers: [`RateLimitLayer::check`]. `settle.rs` settles costs that are known
-//! only afterwards: of `bodies.rs` and of `reservation.rs`. `meters.rs` and `report.rs` count and log. `cycles.rs` is the clock.
+//! waits in `queue.rs`, or is refused by `refusal.rs`. The parts that depend on the rules alone are in `prepared.rs`,
+//! made once at each reload; `own.rs` finds the numbers of a request's own. A request that passes has a `ticket.rs`
+//! until its response is complete, also in frameworks that take no layers: [`RateLimitLayer::check`]. `settle.rs`
+//! settles costs that are known only afterwards: of `bodies.rs` and of `reservation.rs`. `meters.rs` and `report.rs`
+//! count and log. `cycles.rs` is the clock.
 //!
 //! **What it promises.** A request is counted once, and no request makes the layer panic. The queue, the log and the
-//! labels of the counters are bounded, whoever sends. When the store fails, each rule says what happens to the request.
-//! The layer calls the inner service only when it is ready.
+//! labels of the counters are bounded, however many clients send. When the store fails, each rule says what happens to
+//! the request. The layer calls the inner service only when it is ready.
 //!
 //! This is a whole service, with axum:
 #![doc = include_str!("ten_lines.md")]
@@ -66,7 +67,7 @@ pub use service::{RateLimit, ResponseFuture};
 pub use ticket::Ticket;
 pub use unidentified::Unidentified;
 
-/// What the rate limit service shares with the layer. Semver promises nothing here.
+/// Items that the rate limit service shares with the layer. Semver promises nothing here.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::fields::{bytes, text};

@@ -128,7 +128,7 @@ pub struct Pace<C = SystemClock> {
     clock: Arc<C>,
 }
 
-/// The limits and what they remember.
+/// The limits and their states.
 #[derive(Debug)]
 struct Limits {
     store: MemoryStore,

@@ -140,7 +140,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
     }
 }
 
-/// What is wrong with the names for which a layer has limiters.
+/// The mistakes in the names for which a layer has limiters.
 pub(super) fn unknown_limits(rules: &Rules, limiters: &[(String, FindLimiter)]) -> Vec<String> {
     const SHOWN: usize = 8;
     let names = rules.limit_names();

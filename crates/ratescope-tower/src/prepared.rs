@@ -1,4 +1,4 @@
-//! Prepares once for all requests what depends only on the rules: the counters of each rule, the
+//! Prepares the parts that depend only on the rules once for all requests: the counters of each rule, the
 //! constant headers of each limit, and which limits may delay a request.
 
 use super::draft;

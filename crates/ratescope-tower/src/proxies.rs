@@ -90,7 +90,7 @@ impl Proxies {
     /// at this place from the right: behind two proxies, the second. With 0 proxies it is the peer.
     ///
     /// If the header has fewer addresses, the request went past a proxy, and the first address counts. Nobody else must
-    /// reach the service, since whoever goes past a proxy chooses an address: see [`only_from`](Self::only_from).
+    /// reach the service, since a client that goes past a proxy chooses an address: see [`only_from`](Self::only_from).
     ///
     /// ```
     /// use http::{HeaderMap, HeaderName};
@@ -98,7 +98,7 @@ impl Proxies {
     ///
     /// let header = HeaderName::from_static("x-forwarded-for");
     /// let mut headers = HeaderMap::new();
-    /// // Made up by the client; then what the outer proxy added, and what the inner one added.
+    /// // One address made up by the client, one added by the outer proxy, and one by the inner proxy.
     /// headers.insert(&header, "198.51.100.1, 203.0.113.7, 10.0.0.2".parse()?);
     /// let client = Proxies::hops(header, 2).client("10.0.0.1".parse()?, &headers);
     /// assert_eq!(client.to_string(), "203.0.113.7");
@@ -163,7 +163,7 @@ impl Proxies {
         client
     }
 
-    /// What is doubtful about the networks.
+    /// A remark on the networks, if they may be wrong.
     pub fn remark(&self) -> Option<&str> {
         self.remark.as_deref()
     }

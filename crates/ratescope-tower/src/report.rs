@@ -179,8 +179,8 @@ pub(super) fn bad_limits(error: &RulesError, layer: Option<&str>, passed_over: u
     );
 }
 
-/// Logs the fields of rules that no source gives, the values that no request has, and the limiters that can't give back
-/// what is reserved.
+/// Logs the fields of rules that no source gives, the values that no request has, and the limiters that can't give a
+/// reservation back.
 pub(super) fn unfit(rules: &Rules, settings: &LayerSettings) {
     for field in settings.sources.missing(rules) {
         tracing::warn!(

@@ -39,23 +39,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// * If the actual cost is higher, the difference is charged, as [`charge`](super::RateLimitLayer::charge) does. If it is
 ///   lower, the difference is given back. A rule with a `cost` of its own, such as one for the number of requests,
-///   keeps what it counted.
-/// * When the last clone is dropped without [`settle`](Self::settle), the request costs what was [added](Self::add). So
-///   a handler that fails before it adds anything, or never uses the reservation, gives all back, and so does a client
-///   who leaves the queue. Only a request that is dropped while the store is still being asked costs what it reserved,
-///   unless the answer comes at once, as from a store in memory. So put the layer
+///   keeps its count.
+/// * When the last clone is dropped without [`settle`](Self::settle), the request costs as much as was
+///   [added](Self::add). So a handler that fails before it adds anything, or never uses the reservation, gives all
+///   back, and so does a client who leaves the queue. Only a request that is dropped while the store is still being
+///   asked costs all that it reserved, unless the answer comes at once, as from a store in memory. So put the layer
 ///   around the routes that reserve, with a second limit on the number of their requests, which also counts failed
 ///   ones.
-/// * Only what certainly still counts is given back, by the time at which the request was counted: see
-///   [`Limiter::undo`](ratescope::Limiter::undo). What a bucket has drained since, or a window has forgotten, is gone. So
-///   nobody gains by holding requests open. Still, give bodies a timeout, and bound the open requests of a client.
+/// * Only a cost that certainly still counts is given back, by the time at which the request was counted: see
+///   [`Limiter::undo`](ratescope::Limiter::undo). The part that a bucket has drained since, or a window has forgotten,
+///   is gone. So nobody gains by holding requests open. Still, give bodies a timeout, and bound the open requests of a
+///   client.
 /// * With several layers that reserve, and for a request that is checked twice, one reservation settles all of them.
 /// * A limiter that measures a rate can't give back. With
 ///   such a limiter among the limits, nothing is given back to any limit, and the layer logs a warning when it is made.
 ///   It does not warn of a [store](ratescope::rules::Store) of your own that can't give back.
 /// * Nothing waits. A store in memory has counted the difference when these methods return. For any other store, a task
-///   of tokio counts the difference. A lost charge is counted in the [meters](super::meters) or logged; what can't be
-///   given back, as without a runtime, stays counted. If the store failed and each rule decided by its
+///   of tokio counts the difference. A lost charge is counted in the [meters](super::meters) or logged; a cost that
+///   can't be given back, as without a runtime, stays counted. If the store failed and each rule decided by its
 ///   `on_store_failure`, nothing is given back.
 #[derive(Clone)]
 #[must_use = "what was reserved is given back when it is dropped"]

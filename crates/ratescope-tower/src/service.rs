@@ -109,7 +109,7 @@ where
                 }
             }
             decided => {
-                // The clone replaces the ready service, which is dropped with whatever it holds.
+                // The clone replaces the ready service, which is dropped with everything that it holds.
                 self.inner = self.inner.clone();
                 match decided {
                     Some(Err(refusal)) => State::Refused { response: Some(refusal) },

@@ -1,5 +1,5 @@
-//! Costs that are known only after a request has passed: of the head of its response, of the bytes of its body, and what
-//! was reserved. All of them are settled here.
+//! Costs that are known only after a request has passed: of the head of its response, of the bytes of its body, and of
+//! reservations. All of them are settled here.
 
 use super::decide::Shared;
 use super::layer::ResponseHead;
@@ -14,8 +14,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
-/// An event that was counted, with the decision by which it passed. It belongs to no store: after a reload, the rules that
-/// are then in force count what it owes. It has the fields that rules are about, and outlives its request.
+/// An event that was counted, with the decision by which it passed. It belongs to no store: after a reload, the rules
+/// that are then in force count the rest of its cost. It has the fields that rules are about, and outlives its
+/// request.
 pub(super) struct CountedEvent {
     pub(super) cost: f64,
     fields: Vec<KeptField>,
@@ -141,14 +142,14 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
         let now = self.clock.now();
         let Some(actual) = self.payable(actual, now) else { return };
         let missing = actual - counted.cost;
-        // What other stores decided in an outage is not theirs to give back.
+        // Nothing is given back for a decision that was made without the store, since the store has not counted it.
         if missing > 0.0 || missing < 0.0 && counted.decision.fault.is_none() {
             let unpaid = self.unpaid();
             self.settle_by(counted, missing, now, unpaid);
         }
     }
 
-    /// Settles at once, or in a task if the store has to be waited for. What can't be given back stays counted.
+    /// Settles at once, or in a task if the store has to be waited for. A cost that can't be given back stays counted.
     fn settle_by(
         self: Arc<Self>,
         counted: Arc<CountedEvent>,

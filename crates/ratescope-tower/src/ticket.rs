@@ -14,14 +14,14 @@ use ratescope::clock::Clock;
 use ratescope::rules::Store;
 use std::sync::Arc;
 
-/// A request that passed: what [`RateLimitLayer::finish`] needs to complete its response.
+/// A request that passed, with all that [`RateLimitLayer::finish`] needs to complete its response.
 #[derive(Default)]
 #[must_use = "without `finish` its response has no headers, and costs nothing"]
 pub struct Ticket {
     pub(super) headers: Option<Box<Values>>,
     /// Its slot in the queue, if it waits.
     pub(super) slot: Option<Box<QueueSlot>>,
-    /// What was counted, where anything is settled later or handlers want the decision.
+    /// The counted event, where anything is settled later or handlers want the decision.
     pub(super) counted: Option<Arc<CountedEvent>>,
 }
 
@@ -34,8 +34,8 @@ impl fmt::Debug for Ticket {
 /// For frameworks that take no layers of tower: one method before the service, one after.
 impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimitLayer<S, A, C> {
     /// Decides about a request as the layer does: reads its fields, asks the store, counts the decision, logs a
-    /// refusal, waits if a leaky bucket delays the request, and adds to its [extensions](http::Extensions) what
-    /// handlers find there.
+    /// refusal, waits if a leaky bucket delays the request, and adds to its [extensions](http::Extensions) the values
+    /// that handlers find there.
     ///
     /// `examples/hyper.rs` is a server of plain hyper. Where a framework has types of its own, make the head of a request
     /// from them; for actix-web the feature `actix` does:

@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 
-/// A rule file, and what reloads it.
+/// A rule file, with the means to reload it.
 #[must_use = "the file is read again only by `every` or `look`"]
 pub struct Watch {
     path: PathBuf,

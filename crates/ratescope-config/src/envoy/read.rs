@@ -88,7 +88,7 @@ pub(super) struct Place {
     pub(super) only: Only,
 }
 
-/// What refuses beside these buckets, by its type.
+/// The other filters that refuse requests, by type.
 const BESIDE: [(&str, &str); 4] = [
     ("filters.network.connection_limit", "connection_limit"),
     ("filters.http.admission_control", "admission_control"),

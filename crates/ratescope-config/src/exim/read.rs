@@ -32,7 +32,7 @@ const MODIFIERS: [&str; 14] = [
     "ratelimit",
 ];
 
-/// What of the main section refuses or delays, too.
+/// The other options of the main section that refuse or delay.
 const BESIDE: [&str; 5] = [
     "smtp_ratelimit_mail",
     "smtp_ratelimit_rcpt",
@@ -288,7 +288,7 @@ fn hosts(list: &str) -> Option<Test> {
         let (is_not, entry) =
             entry.strip_prefix('!').map_or((false, entry.as_str()), |entry| (true, entry.trim()));
         let here = Test::field("ip", network(entry)?);
-        // After a last entry that says no, what matches nothing is in the list.
+        // After a last entry that says no, an address that matches nothing is in the list.
         test = Some(match (test, is_not) {
             (None, true) => here.not(),
             (None, false) => here,

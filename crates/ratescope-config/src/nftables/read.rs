@@ -228,7 +228,7 @@ impl<'a> Limited<'a> {
     }
 }
 
-/// What a rule has before its limit: conditions, and perhaps the set that has a limit for each of its elements.
+/// The part of a rule before its limit: conditions, and perhaps the set that has a limit for each of its elements.
 struct Matched<'a> {
     conditions: &'a [&'a str],
     set: &'a str,

@@ -10,7 +10,7 @@ pub(super) fn unnamed(block: &Statement) -> String {
     format!("the {} of line {}", said(block.word(0)), block.line)
 }
 
-/// What the requests of a block have in common.
+/// The server names, the location or the condition of a block.
 pub(super) fn place(block: &Statement) -> Option<String> {
     match block.word(0) {
         "server" => {
@@ -85,7 +85,7 @@ fn server_name(name: &str) -> Test {
     }
 }
 
-/// How a location matches: `=`, `^~`, `~`, `~*` or nothing, and what.
+/// How a location matches: `=`, `^~`, `~`, `~*` or nothing, and the path or pattern.
 fn matching(location: &Statement) -> (&str, &str) {
     match location.words.len() {
         2 => ("", location.word(1)),

@@ -59,7 +59,7 @@ pub(crate) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     Ok(())
 }
 
-/// What begins with `limit_req_`. The white list is Tengine's.
+/// The directives that begin with `limit_req_`. The white list is Tengine's.
 const KNOWN: [&str; 5] = [
     "limit_req_zone",
     "limit_req_status",

@@ -30,12 +30,12 @@ impl Entry<'_> {
     }
 }
 
-/// What is read of the entries.
+/// The parts of the entries that are read.
 #[derive(Default)]
 pub(super) struct Entries {
     pub(super) settings: Vec<Setting>,
     pub(super) routers: Routers,
-    /// What refuses beside the limits, by line.
+    /// Anything that refuses besides the limits, by line.
     pub(super) beside: Vec<(usize, &'static str)>,
 }
 

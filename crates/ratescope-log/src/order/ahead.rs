@@ -11,7 +11,7 @@ use super::Line;
 /// The number of lines after which an unconfirmed line is dropped.
 const PATIENCE: u32 = 64;
 
-/// A line, and what followed it.
+/// A line that waits for later ones.
 #[derive(Clone, Debug)]
 struct Waiting<T> {
     line: Line<T>,

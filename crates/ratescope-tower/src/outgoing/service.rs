@@ -86,7 +86,7 @@ where
             let response = self.inner.call(request);
             return Box::pin(async move { pace.heeded(&call, response.await) });
         }
-        // The clone replaces the ready client, which is dropped with whatever it holds.
+        // The clone replaces the ready client, which is dropped with everything that it holds.
         self.inner = self.inner.clone();
         let mut inner = self.inner.clone();
         Box::pin(async move {
