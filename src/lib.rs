@@ -4,7 +4,7 @@
 //! `without_tune` and `without_configuration`).
 //!
 //! * [`Page`] is a view on a canvas. The script of a page makes one, calls it for everything that happens, and writes
-//!   the texts that it returns. It has what all views share: frames, the pointer, keys, zoom, links.
+//!   the texts that it returns. It has the parts that all views share: frames, the pointer, keys, zoom, links.
 //! * `page::view::Scene` says which view it is, and `page::view::View` is the trait by which views differ. A new view is a
 //!   file of [`page`] and an arm of `Scene`.
 //! * `page::run::Shown` is the run of a view, or the recorded events of a log's client in its place.

@@ -230,7 +230,8 @@ impl Page {
         }
     }
 
-    /// Notes an action of the viewer other than a click: what became of earlier clicks may no longer be true.
+    /// Notes an action of the viewer other than a click, after which the shown fates of earlier clicks may no longer be
+    /// true.
     fn act(&mut self) {
         self.viewer.clicks.clear();
         self.note_action();

@@ -1,4 +1,4 @@
-//! The configuration of servers: no text panics, and what was read can be written.
+//! The configuration of servers: no text panics, and a limiter that was read can be written.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Arbitrary bytes as lines of CSV: what holds of them is in the tests, where the corpus is run too.
+//! Arbitrary bytes as lines of CSV: the tests say what must hold for them, and run the corpus too.
 #![no_main]
 
 #[path = "../../crates/ratescope-log/tests/it/log/fields_of_csv.rs"]

@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a list of Forwarded: what holds of them is in the tests, where the corpus is run too.
+//! Arbitrary bytes as a list of Forwarded: the tests say what must hold for them, and run the corpus too.
 #![no_main]
 
 #[path = "../../crates/ratescope-tower/tests/it/middleware/listed.rs"]

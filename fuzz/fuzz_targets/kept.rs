@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a kept state: what holds of them is in the tests, where the corpus is run too.
+//! Arbitrary bytes as a kept state: the tests say what must hold for them, and run the corpus too.
 #![no_main]
 
 #[path = "../../crates/ratescope/tests/it/kept/invariants.rs"]

@@ -1,4 +1,4 @@
-//! Arbitrary bytes as a limiter and events: what holds of them is in the tests, where the corpus is run too.
+//! Arbitrary bytes as a limiter and events: the tests say what must hold for them, and run the corpus too.
 #![no_main]
 
 #[path = "../../crates/ratescope/tests/it/limiters/invariants.rs"]

@@ -1,4 +1,4 @@
-//! Any input in any format: what holds of it is in the tests, where the corpus is run too.
+//! Any input in any format: the tests say what must hold for it, and run the corpus too.
 #![no_main]
 
 #[allow(dead_code)] // The lines to begin with are for the tests.

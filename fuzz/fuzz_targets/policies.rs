@@ -1,4 +1,4 @@
-//! Arbitrary text as policies: what holds of them is in the tests, where the corpus is run too.
+//! Arbitrary text as policies: the tests say what must hold for them, and run the corpus too.
 #![no_main]
 
 #[path = "../../crates/ratescope/tests/it/policy/invariants.rs"]

@@ -1,4 +1,4 @@
-//! Any headers of proxies: what holds of them is in the tests, where the corpus is run too.
+//! Any headers of proxies: the tests say what must hold for them, and run the corpus too.
 #![no_main]
 
 #[path = "../../crates/ratescope-tower/tests/it/middleware/invariants.rs"]

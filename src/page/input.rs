@@ -52,7 +52,7 @@ impl Page {
     }
 
     /// The pointer moves at the viewer's time `wall`, and is still `held` down or not. Returns the CSS cursor, which
-    /// shows what the press does or would do.
+    /// shows the effect of a press.
     pub fn move_to(&mut self, x: f64, y: f64, held: bool, wall: f64) -> String {
         self.dirty = true;
         let press = self.viewer.pointer.follow([x, y], held, wall);

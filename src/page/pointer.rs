@@ -1,4 +1,4 @@
-//! The place of the pointer, what it holds, and the crosshair.
+//! The place of the pointer, the thing that it holds, and the crosshair.
 
 use ratescope::time::Time;
 use ratescope_lab::view::Hit;

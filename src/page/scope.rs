@@ -45,7 +45,7 @@ impl View {
         Viewport { top: self.top.top, ..*seen }
     }
 
-    /// What a changed interval made of the limit; empty if nothing.
+    /// A sentence about the effect of a changed interval on the limit; empty without an effect.
     fn kept(&self) -> String {
         let Settings { limit, decay, .. } = *self.scope().settings();
         let Some((_, was)) = self.before.filter(|(limit, was)| *limit > 0.0 && *was != decay)

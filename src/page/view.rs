@@ -1,5 +1,5 @@
-//! The views, and what is asked of each of them. Everything that they share is in the [page](super). What only one view has
-//! is a method of its own, and the page asks the [scene](Scene) which view it is.
+//! The views, and the methods that each of them must have. Everything that they share is in the [page](super). Each
+//! ability of only one view is a method of its own, and the page asks the [scene](Scene) which view it is.
 
 use super::run::{AnyRun, Shown};
 #[cfg(not(without_tune))]
@@ -121,7 +121,7 @@ pub(super) trait View {
     /// Moves the limit to a point of the picture.
     fn drag(&mut self, _seen: &Viewport, _at: [f64; 2]) {}
 
-    /// What became of an event that was just made.
+    /// The fates of an event that was just made.
     fn fates(&self) -> Option<Fates> {
         None
     }

@@ -103,7 +103,7 @@ impl Tuner {
         text
     }
 
-    /// The summary of what was read, as the command writes it.
+    /// The summary of the logs that were read, as the command writes it.
     pub fn summary(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         if let Some(analysis) = &self.analysis {

@@ -1,4 +1,4 @@
-//! `ratescope check`: what the rules of a file mean.
+//! `ratescope check`: the meaning of the rules of a file.
 
 use crate::terminal::{Visible, name, say, until_closed};
 use crate::{memory, rules, run};

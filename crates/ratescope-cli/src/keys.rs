@@ -105,13 +105,13 @@ fn field(text: &str) -> Result<(String, String), String> {
 /// The longest value that is decoded, in bytes: the states of eight limits are far shorter.
 const LONGEST_VALUE: usize = 1 << 16;
 
-/// Prints what a value on standard input says about each of its limits.
+/// Prints the meaning of a value on standard input for each of its limits.
 fn decode(limits: &str) -> Result<(), Box<dyn Error>> {
     let defaults = Defaults { rate: None, per: Per::ALL, fields: None, cost: 0.0 };
     let policy = rules::policy(limits, &defaults)?;
     let value = bounded::beginning(Path::new("-"), LONGEST_VALUE)?;
     let now = SystemClock.now();
-    // redis-cli ends what it prints with a new line.
+    // redis-cli ends the value with a new line.
     let value = match ratescope_redis::decode(&policy, &value, now) {
         Err(_) if value.ends_with(b"\n") => {
             ratescope_redis::decode(&policy, &value[..value.len() - 1], now)?

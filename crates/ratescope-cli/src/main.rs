@@ -14,9 +14,9 @@
 //! | `guide` | the manual for operators | `docs/` |
 //! | `limiters`, `completions`, `manual` | about the command itself | |
 //!
-//! `server` has what all servers share: connections that are bounded in number, bytes and time, and their end.
-//! `terminal` prints, foreign text only as visible characters, and shortened. `source` finds logs and their options,
-//! `bounded` reads small files, and `store` the address of Redis.
+//! `server` has the parts that all servers share: connections that are bounded in number, bytes and time, and their
+//! end. `terminal` prints, foreign text only as visible characters, and shortened. `source` finds logs and their
+//! options, `bounded` reads small files, and `store` the address of Redis.
 //!
 //! Errors are one line on standard error, and the exit status is 0, 1 or 2 as the help says. Strangers who reach a port
 //! can't exhaust memory, nor keep the program from ending.

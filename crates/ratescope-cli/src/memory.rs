@@ -19,7 +19,7 @@ use std::fmt::Write;
 /// The bytes of a place besides the state: the hash of its key, its use, and a tag.
 const PLACE: u64 = 17;
 
-/// What Redis takes for a key besides its name and its value.
+/// The bytes that Redis takes for a key besides its name and its value.
 const OVERHEAD: u64 = 121;
 
 /// The bytes of a name: the prefix, the braces, a name for the limits, and a value of so many bytes for each field.

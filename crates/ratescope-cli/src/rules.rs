@@ -13,7 +13,7 @@ use std::path::Path;
 // How fields are read. (Its doc comment would become that of the command.)
 #[derive(clap::Args)]
 pub(crate) struct FormArgs {
-    /// What a field is: path, host, method, ip or text, as in url=path. All but text are read in a normal form, in
+    /// The form of a field: path, host, method, ip or text, as in url=path. All but text are read in a normal form, in
     /// which /login, //login and /%6cogin?a are the same. path, host, method and ip have the form of their name, and
     /// remote_address is an ip
     #[arg(long, value_name = "NAME=FORM", value_parser = form)]
@@ -58,7 +58,7 @@ pub(crate) fn read(path: &Path) -> Result<Rules, Box<dyn Error>> {
     Ok(rules)
 }
 
-/// Reads a policy, and prints what was read otherwise than it is written.
+/// Reads a policy, and prints remarks on parts that were not read as they are written.
 pub(crate) fn policy(text: &str, defaults: &Defaults) -> Result<Policy, ParseError> {
     let (policy, remarks) = Policy::read_with_remarks(text, defaults)?;
     for remark in remarks {

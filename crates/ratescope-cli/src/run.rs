@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         if args.check { Ok(None) } else { Spans::begin(args.otlp.as_deref()) }
     };
     let (spans, wrong) = spans.map_or_else(|wrong| (None, Some(wrong)), |spans| (spans, None));
-    // What waits is written when this is dropped, within a second or so.
+    // Lines that wait are written when this is dropped, within a second or so.
     let _log = log::begin(args.log, args.log_level, spans.as_ref().map(Spans::tracer))?;
     let ended = wrong.map_or_else(|| begin(args, &runtime), |wrong| Err(wrong.into()));
     if let Some(spans) = spans {
@@ -274,7 +274,7 @@ async fn follow(
     interval: Duration,
     mut hangup: impl AsyncFnMut(),
 ) {
-    // After a signal it looks twice, since what has changed is put in force by the second look that finds it.
+    // After a signal it looks twice, since a change is put in force by the second look that finds it.
     let mut is_again = false;
     loop {
         let pause = if is_again { interval.min(AGAIN) } else { interval };

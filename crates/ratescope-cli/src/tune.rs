@@ -85,8 +85,8 @@ pub(crate) struct Args {
     /// The configuration in force: what its limits do to the log, and what the recommended limit would do instead. It
     /// may be of nginx (limit_req), HAProxy (rates of stick tables), Envoy (local_ratelimit as YAML or JSON), the rate
     /// limit service (its rule file), Caddy (rate_limit), Traefik (rateLimit as YAML, TOML or labels), Cloudflare
-    /// (rules as JSON), Exim (ratelimit), fail2ban (jail.local) or nftables (limit rate): its words show which. What is
-    /// not understood is printed with its line, and nothing is guessed
+    /// (rules as JSON), Exim (ratelimit), fail2ban (jail.local) or nftables (limit rate): its words show which. Parts
+    /// that are not understood are printed with their lines, and nothing is guessed
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -176,7 +176,7 @@ fn limited_by(text: &str) -> Result<Choices, ParseError> {
     Ok(choices)
 }
 
-/// What `--for` names: a server, or a rule file of Ratescope itself.
+/// The target that `--for` names: a server, or a rule file of Ratescope itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum For {
     Server(Target),
@@ -439,7 +439,7 @@ pub(crate) struct Candidate {
     only: Only,
 }
 
-/// What each log is asked: the arguments, the limits to try, and the marked clients.
+/// The questions to each log: the arguments, the limits to try, and the marked clients.
 pub(crate) struct Task<'a> {
     args: &'a Args,
     /// The limits to try, those of the configuration in force first.

@@ -1,11 +1,10 @@
-//! Prints how fast logs are read, in MB/s and as a part of what finding the lines alone takes.
+//! Prints how fast logs are read, in MB/s and beside the speed at which the lines alone are found.
 //!
 //! `cargo bench --bench logs --features lab,log`
 //!
-//! Everything is measured in turn, several times, on the same made-up logs in memory, with one
-//! thread; what is printed is the median. `wc -l` reads the same text from a file. Each task says how
-//! many lines it saw, which is checked. Without `--bench`, as `cargo test --benches` calls it, each
-//! is done once on a short log.
+//! Everything is measured in turn, several times, on the same made-up logs in memory, with one thread; the median is
+//! printed. `wc -l` reads the same text from a file. Each task says how many lines it saw, which is checked. Without
+//! `--bench`, as `cargo test --benches` calls it, each is done once on a short log.
 
 use memchr::memchr_iter;
 use ratescope::{Span, Time};
@@ -68,7 +67,7 @@ fn main() {
     ));
     tasks.push(task("combined: in order, and spread", combined, Box::new(ordered)));
 
-    // The first is what the others are compared with.
+    // The others are compared with the first.
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let mut first = true;

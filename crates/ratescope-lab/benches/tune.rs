@@ -1,4 +1,4 @@
-//! Prints what the tuner costs for each request, in nanoseconds: to keep it, and to measure it.
+//! Prints the cost of a request for the tuner, in nanoseconds: to keep it, and to measure it.
 //!
 //! `cargo bench --bench tune --features lab`
 //!

@@ -1,5 +1,5 @@
-//! Draws a run of the scope as an SVG file, without a browser: what follows the `#` in a link of
-//! the page goes in, and what the page shows at that time comes out.
+//! Draws a run of the scope as an SVG file, without a browser: the part of a link of the page after its `#` goes in,
+//! and the picture of the page at that time comes out.
 //!
 //! `cargo run -p ratescope-lab --example picture -- 'limit=10&auto=off&do=1:events*12&at=30' > scope.svg`
 //!
@@ -64,7 +64,7 @@ fn at_its_end(scope: &Scope) -> Viewport<'static> {
 }
 
 /// The picture of the README, which moves by itself: the run is drawn from left to right, four times as fast as it
-/// was, and the tags at the right edge say what the lines have come to. Then the whole picture rests with its
+/// was, and the tags at the right edge give the values of the lines. Then the whole picture rests with its
 /// crosshair, as it always does where the reader asked for less motion, or where nothing moves in an SVG file.
 pub(crate) fn readme(theme: Theme) -> Result<String, Box<dyn Error>> {
     let link: Link = README.parse()?;
@@ -75,7 +75,7 @@ pub(crate) fn readme(theme: Theme) -> Result<String, Box<dyn Error>> {
     let whole = draw(&scope, &view);
     let resting = draw(&scope, &Viewport { pointer: Some([CROSSHAIR, 0.0]), ..view });
 
-    // The run once more, with the scale and the time axis of its end: what the tags say each half second.
+    // The run once more, with the scale and the time axis of its end, for the tags of each half second.
     let mut scope = Scope::open(&link)?;
     let mut at = view.right.before(view.window);
     let mut before = Vec::new();

@@ -1,4 +1,4 @@
-//! A lane: a policy, what decides by it, and its history.
+//! A lane: a policy, the limiters that decide by it, and its history.
 
 pub mod history;
 pub(crate) mod model;
@@ -43,7 +43,7 @@ pub struct Lane {
     changed: bool,
 }
 
-/// What decides the events of a lane.
+/// The store, the model or the processes that decide the events of a lane.
 #[derive(Debug)]
 enum Decider {
     Store(MemoryStore),
@@ -341,7 +341,7 @@ impl Lane {
     }
 
     /// The levels of the first few users, in a lane that limits each of several users. In a lane of several processes,
-    /// what the first few believe, or what Redis has counted with all leases.
+    /// the levels by which the first few decide, or the level on Redis with all leases.
     pub fn curves(&self) -> &[Curve] {
         &self.curves
     }

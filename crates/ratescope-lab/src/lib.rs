@@ -4,7 +4,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`traffic`] | generated events, and a made-up log |
-//! | [`run`] | what every run has: events, commands with their times, a pace, settings as text, a link |
+//! | [`run`] | the parts of every run: events, commands with their times, a pace, settings as text, a link |
 //! | [`scope`], [`trace`] | one limiter, measured closely, and its history at several resolutions |
 //! | [`compare`], [`lane`] | the same events through several limiters, with the history of each |
 //! | [`clients`] | clients with a job, who try again when they are refused |

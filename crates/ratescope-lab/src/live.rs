@@ -39,7 +39,7 @@ pub struct ReportedRule {
     pub sums: EventCounts,
 }
 
-/// What a rule did in a stretch of time.
+/// The decisions of a rule in a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
     /// When it begins.

@@ -12,7 +12,7 @@
 //! for i in 0..50 {
 //!     clients.add("script", Time::try_from_secs_f64(3600.0 + f64::from(i) * 0.02)?, 1.0);
 //! }
-//! // One pass over what each client did, and the answer for all limits.
+//! // One pass over the events of each client gives the answer for all limits.
 //! let curve = Curve::of(&clients, Measure::SlidingLog("1m".parse()?), None);
 //! assert_eq!(curve.touched(1.0), 10);
 //! assert_eq!(curve.touched(5.0), 1);

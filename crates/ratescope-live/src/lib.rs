@@ -26,8 +26,8 @@
 //! ```
 //!
 //! **How it works.** A decision reaches `observer.rs`, and `probe.rs` adds it to the sums of its rules; once a second,
-//! `past.rs` keeps what was added. While there are viewers, the decision also goes to the sketch of keys (the library's
-//! `rules/sketch.rs`) and to the events of watched keys (`memory.rs`). `viewer.rs` writes what is new as text;
+//! `past.rs` keeps the additions. While there are viewers, the decision also goes to the sketch of keys (the library's
+//! `rules/sketch.rs`) and to the events of watched keys (`memory.rs`). `viewer.rs` writes the news as text;
 //! `routes.rs` decides who may read it.
 //!
 //! **What it promises.** Memory and text are bounded, and no decision waits for a slow viewer, which misses events of

@@ -25,7 +25,7 @@ const EMBED: &str = "/embed.html";
 /// The end of the policy of all other files.
 const NO_FRAMES: &str = "; frame-ancestors 'none'";
 
-/// What it needs to say what is wrong in a frame with a sandbox, which has an origin of its own.
+/// The files with which it reports an error in a frame with a sandbox, which has an origin of its own.
 const EMBEDS: [&str; 4] = [EMBED, "/watch.js", "/style.css", "/embed.css"];
 
 /// Lets a site that is cross-origin isolated, or a sandbox, load the file.

@@ -32,7 +32,7 @@ const HERE: HeaderName = HeaderName::from_static("ratescope-live");
 /// The fewest characters of a token.
 const SHORTEST: usize = 16;
 
-/// Reads the client's address from what the server attached to the request.
+/// Reads the client's address from the extensions that the server attached to the request.
 type Peer = Arc<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
 
 /// A service of tower with the page and the data of a probe, to be mounted under a path of its own.

@@ -1,19 +1,20 @@
-//! Prints what the layer adds to a request, as the table of BENCHMARKS.md: `./scripts/bench middleware`.
+//! Prints the time that the layer adds to a request, as the table of BENCHMARKS.md: `./scripts/bench middleware`.
 //!
 //! # How it is measured
 //! * As in `benches/limiters`, all rows are measured in turn, many times. Each is compared with the
 //!   bare service in the same round, and the table has the medians. Criterion measures one row after
 //!   the other, so a slow minute of a shared machine would fall on one row alone.
 //! * A request is made with the address of its peer, the service is called, and its response awaited,
-//!   which is there at once. The bare service does the same. What is added is the difference.
+//!   which is there at once. The bare service does the same. The added time is the difference.
 //! * The requests come from as many addresses as the table says, in a fixed order without a pattern.
 //!   All of them pass, or none in the last two rows; that is asserted.
 //! * Both layers read a clock for each request, by the cycles of the processor.
-//! * The floor is what cannot be left out of the layer: it finds the address, reads that clock and asks a `Keyed`, which
-//!   hashes with a secret and locks the key. Its limit is fixed, so it knows no rules. The five headers are constants.
+//! * The floor is the part that cannot be left out of the layer: it finds the address, reads that clock and asks a
+//!   `Keyed`, which hashes with a secret and locks the key. Its limit is fixed, so it knows no rules. The five headers
+//!   are constants.
 //!
 //! # Bias
-//! The author of this benchmark wrote most of what it measures. `tower_governor` uses an address as
+//! The author of this benchmark wrote most of the code that it measures. `tower_governor` uses an address as
 //! its key and not a text, never forgets a key, decides by GCRA only, and writes fewer headers. For
 //! each refusal it calibrates its clock again, which is slow on a virtual machine.
 //!

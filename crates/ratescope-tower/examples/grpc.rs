@@ -28,7 +28,7 @@ async fn serve(clock: impl Clock) -> Result<String, Box<dyn Error>> {
     Ok(site)
 }
 
-/// Calls a service `n` times, and returns what each call came to.
+/// Calls a service `n` times, and returns the result of each call.
 async fn call(site: &str, n: usize) -> Result<Vec<Result<(), Status>>, Box<dyn Error>> {
     let mut client = HealthClient::new(Endpoint::new(site.to_owned())?.connect().await?);
     let mut answers = Vec::new();

@@ -1,5 +1,5 @@
 //! A service that answers with the tokens of a language model: each user has so many of them a minute and a day, however
-//! many requests that are. A request reserves the most that an answer may have, and costs what was sent of it.
+//! many requests that are. A request reserves the most that an answer may have, and costs as much as was sent.
 //!
 //! `cargo run -p ratescope-tower --example tokens`, and then, until it answers with 429:
 //! `curl -iN -H 'x-user: ann' http://127.0.0.1:3000/300`
@@ -32,7 +32,7 @@ async fn answer(
     Extension(reservation): Extension<Reservation>,
 ) -> Response {
     if tokens == 0 {
-        // Nothing was added, so what was reserved is given back.
+        // Nothing was added, so the reservation is given back.
         return StatusCode::BAD_REQUEST.into_response();
     }
     let tokens = stream::iter((1..=tokens.min(MOST)).map(|token| format!("{token} ")));

@@ -107,7 +107,7 @@ pub(crate) struct Args {
     /// Where the load comes from, on which rules depend with `throttle: elastic up to 2x while load < 70%`. pressure:
     /// how long tasks waited for a processor in the last 10 s (Linux's /proc/pressure/cpu). average: the load average of
     /// a minute by processors. admin: PUT /load?percent=42 on the admin port. field:NAME: each request that has this
-    /// field, as in 42%; of /auth, if --field takes it from a header. What is told is believed for 30 s; an unknown load
+    /// field, as in 42%; of /auth, if --field takes it from a header. A load is believed for 30 s; an unknown load
     /// makes elastic rules hard
     #[arg(long, value_name = "SOURCE")]
     pub(super) load: Option<load::Source>,
@@ -156,7 +156,7 @@ pub(crate) struct Args {
 
     /// How processes share limits of rules that don't say it: exact, where each event asks the store; leased 100ms, where
     /// a process takes several events of a busy key in advance, for so long; or synced 1s, where it decides by itself and
-    /// tells the store within so long what it counted. A rule that can't be shared in this way stays exact
+    /// tells the store of its events within that time. A rule that can't be shared in this way stays exact
     #[arg(long, value_name = "SHARE", default_value = "exact", requires = "store")]
     pub(super) share: Share,
 
@@ -183,7 +183,7 @@ pub(crate) struct Args {
     client_header: HeaderName,
 
     /// The client is the Nth address of its header from the right, as each of N proxies adds one, wherever they are;
-    /// only whoever asks /auth must be in the trusted networks
+    /// only the client that asks /auth must be in the trusted networks
     #[arg(long, value_name = "N")]
     client_hops: Option<usize>,
 
@@ -246,7 +246,7 @@ pub(crate) struct Args {
     /// A collector of OpenTelemetry, by OTLP over gRPC, as in http://127.0.0.1:4317: it is sent a span for each decision
     /// and for each call to Redis, in the trace that the header traceparent names. Without it, the one that
     /// OTEL_EXPORTER_OTLP_ENDPOINT names; without both, nothing is traced. OTEL_TRACES_SAMPLER, OTEL_SERVICE_NAME and
-    /// OTEL_EXPORTER_OTLP_HEADERS say what they say elsewhere
+    /// OTEL_EXPORTER_OTLP_HEADERS mean the same as elsewhere
     #[arg(long, value_name = "URL", value_parser = spans::collector)]
     pub(super) otlp: Option<String>,
 
@@ -372,7 +372,7 @@ impl Args {
         proxies.map_err(|error| format!("--trusted-proxies: {error} (--client-hops 2)"))
     }
 
-    /// The probe, and who may see what it counts.
+    /// The probe, and those who may see its counts.
     pub(super) fn live(&self) -> Result<(Arc<Probe>, Routes), String> {
         let mut probe = Probe::default();
         if self.hide_keys {

@@ -1,7 +1,7 @@
 //! Bounds the bytes of unread answers of gRPC, over all connections: each client sets its own flow control window.
 //!
 //! A stream, such as that of `Health/Watch`, stays open for as long as its client likes. So streams have a budget of
-//! their own: whoever holds it all takes no answer from anybody.
+//! their own, and a client that uses it all up takes no answer from anybody.
 
 use crate::server::{Budget, Reservation};
 use hyper::Response;

@@ -1,8 +1,8 @@
 //! The log of the service on standard error, from its first line to its last: as JSON also the errors with which it ends,
 //! and panics.
 //!
-//! A thread of its own writes the lines. While whoever reads them does not, some thousands wait; more are lost, and their
-//! number is told. So a log that stands still holds up no decision.
+//! A thread of its own writes the lines. While nobody reads them, some thousands wait; more are lost, and their number
+//! is told. So a log that stands still holds up no decision.
 //!
 //! Our own crates bound the lines that clients can cause. Dependencies do not: `h2` has a line for each connection that
 //! a client resets. So each other target gets a few lines a minute, and a line with the number of further ones.
@@ -109,7 +109,7 @@ pub(super) fn begin(
     let logged = logged.with_max_level_hint(level);
     let spans = tracer.map(|tracer| {
         let layer = tracing_opentelemetry::layer().with_tracer(tracer);
-        // Only what the span itself says.
+        // Only the fields of the span itself.
         let layer = layer.with_location(false).with_threads(false).with_target(false);
         let is_own = |of: &Metadata<'_>| of.is_span() && of.target() == OWN;
         let own = filter_fn(is_own).with_max_level_hint(LevelFilter::DEBUG);

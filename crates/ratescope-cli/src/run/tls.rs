@@ -50,7 +50,7 @@ struct Configs {
 }
 
 struct Seen {
-    /// What the last look at the files found.
+    /// The texts that the last look at the files found.
     last: Result<Texts, String>,
     /// The texts in force, or those that were refused last.
     known: Result<Texts, String>,
@@ -72,7 +72,7 @@ impl Tls {
     }
 
     /// Reads the files again, and puts them in force if they have changed, are as they were at the last look, and fit
-    /// together. Returns what is new: `Ok` if they are in force, or why not.
+    /// together. Returns `None` if nothing is new, otherwise `Ok` if they are in force, or why not.
     pub(super) fn look(&self) -> Option<Result<(), String>> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let texts = self.files.read();

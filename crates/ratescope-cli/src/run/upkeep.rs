@@ -1,4 +1,4 @@
-//! What is done each second: the health, the counters and old data.
+//! The work of each second: the health, the counters and old data.
 
 use super::admin::Admin;
 use super::load::Source;

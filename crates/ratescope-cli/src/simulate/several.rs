@@ -8,7 +8,7 @@ use ratescope_lab::view::compare::told;
 use std::collections::HashMap;
 use std::io;
 
-/// The most keys of all processes together: each takes some hundreds of bytes, and what the limiter remembers.
+/// The most keys of all processes together: each takes some hundreds of bytes, and its state.
 const STATES: usize = 500_000;
 
 /// The processes.

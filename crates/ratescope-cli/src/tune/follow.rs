@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The most pieces of a file that are read before a report is shown: some 256 MiB.
 const AT_ONCE: usize = 1 << 12;
 
-/// Reports of a stream take at most a fifth of the time, so that reading keeps up with what is written.
+/// Reports of a stream take at most a fifth of the time, so that reading keeps up with writing.
 const REST: u32 = 4;
 
 /// Follows the log, until standard input ends, nobody reads the reports, or the program is stopped.

@@ -102,7 +102,7 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     if let Some((name, of)) = &recommended {
         writeln!(out, "{name:width$}  {}", effect(of.refused, of.touched))?;
     }
-    // What was not tried refuses nobody.
+    // A limit that was not tried refuses nobody.
     for Tried { text, most_refused, .. } in answer.tried {
         let rows = answer.analysis.rows_of(most_refused);
         if !rows.is_empty() {

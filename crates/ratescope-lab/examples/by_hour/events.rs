@@ -1,4 +1,4 @@
-//! Events, and the table of what limiters refuse of them.
+//! Events, and the table of those that limiters refuse.
 
 use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::{Limiter, ParseError, Span, Time};

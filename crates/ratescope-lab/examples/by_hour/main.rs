@@ -1,4 +1,4 @@
-//! Prints the tables of `limit::by_hour`: what fixed, adaptive and by-hour limits refuse.
+//! Prints the tables of `limit::by_hour`: the events that fixed, adaptive and by-hour limits refuse.
 //!
 //! `cargo run --release -p ratescope-lab --example by_hour [LOG]`
 //!
@@ -49,7 +49,7 @@ pub fn of_mail() -> Result<String, Box<dyn Error>> {
     Ok(table(&MAIL, &month::month()?, day(month::LEARNED))?)
 }
 
-/// The table of what `ratescope sample` writes.
+/// The table of the log that `ratescope sample` writes.
 pub fn of_sample() -> Result<String, Box<dyn Error>> {
     Ok(table(&REQUESTS, &logs::sample(100_000, Span::from_hours(48))?, Time::ZERO)?)
 }

@@ -6,7 +6,7 @@ use crate::traffic::Random;
 use ratescope::outcome::{Outcome, Retry};
 use ratescope::time::{Span, Time};
 
-/// All clients of a lane, and what they have got through so far.
+/// All clients of a lane, and the requests that they have got through so far.
 ///
 /// Its size is fixed at the start: at most [`CLIENTS`](super::CLIENTS), each with at most ten requests under way.
 #[derive(Clone, Debug)]

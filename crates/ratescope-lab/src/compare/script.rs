@@ -9,9 +9,9 @@
 //! Events come in phases, separated by commas. A phase is a number of events at one instant, or a rate with a
 //! [pattern](Pattern), by default steady, from one instant up to another, which is excluded. A phase with a rate is a
 //! stream of [`Traffic`](crate::traffic::Traffic); its seed is the seed of the settings plus the number of the phase,
-//! counted from 1. A phase may also be some clients with a [`Job`], each a user of its own; what they send depends on
-//! what a lane decides. The first event of a steady stream comes one interval after its `from`, so the first line above adds
-//! an event at that instant itself.
+//! counted from 1. A phase may also be some clients with a [`Job`], each a user of its own; their requests depend on
+//! the decisions of a lane. The first event of a steady stream comes one interval after its `from`, so the first line
+//! above adds an event at that instant itself.
 
 use crate::clients::{CLIENTS, Job};
 use crate::run::Source;

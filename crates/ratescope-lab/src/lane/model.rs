@@ -1,4 +1,4 @@
-//! Two measures that are limiters here only, to show what they fail at.
+//! Two measures that are limiters here only, to show how they fail.
 //!
 //! | text | measure | what it fails at |
 //! |---|---|---|
@@ -34,7 +34,7 @@ use ratescope::text::ParseError;
 use ratescope::time::{Span, Time};
 use windowed_average::{Counted, WindowedAverage};
 
-/// A measure with its numbers and its state. It has one sender, whoever sends.
+/// A measure with its numbers and its state. It has one sender, since it does not tell senders apart.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Model {
     kind: Kind,
@@ -169,7 +169,7 @@ impl Model {
         Retry::After(Span::from_micros(high.unsigned_abs()))
     }
 
-    /// True if there is a bound on what it admits, and that of Exim's limiter holds.
+    /// True if the events that it admits are bounded, with the bound of Exim's limiter.
     pub(crate) fn is_bounded(&self) -> bool {
         self.kind != Kind::Windowed
     }

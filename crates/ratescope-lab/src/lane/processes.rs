@@ -4,8 +4,8 @@
 //! each counts for itself. The settings of a comparison say how many processes there are, how events are spread over them
 //! and how long a call to Redis takes.
 //!
-//! The lane's level is the true one, as if one process had counted what all of them decided. What passes *over the limit*
-//! is by how much this level exceeds the limit when an event passes; refused events do not count for that.
+//! The lane's level is the true one, as if one process had counted the events of all. The amount *over the limit* is
+//! the most by which this level exceeds the limit when an event passes; refused events do not count for that.
 //!
 //! A call takes a while, there and back. Redis decides when it is sent, so all times are by a clock of Redis that is
 //! behind by the way there; a process knows the answer when the call has ended. Until then, its events ask Redis, too. The
@@ -139,10 +139,10 @@ pub struct Shared {
     calls: u64,
 }
 
-/// What is known of a key.
+/// A key, with its states.
 #[derive(Clone, Debug)]
 struct Key {
-    /// Counts what passed, and refused events where they count.
+    /// Counts the events that passed, and refused ones where they count.
     truth: AnyState,
     /// The same without refused events, where they count.
     passed: Option<AnyState>,
@@ -152,10 +152,10 @@ struct Key {
     own: Vec<Own>,
 }
 
-/// What a process knows of a key.
+/// The state of a key in one process.
 #[derive(Clone, Debug)]
 struct Own {
-    /// What it counted by itself, with what it has been told since.
+    /// The events that it counted by itself, with those that Redis told it of.
     counted: Synced<AnyState>,
     /// The answer of Redis that is on its way to a process that is synced.
     answer: Option<AnyState>,
@@ -166,7 +166,7 @@ struct Own {
     lease: Lease,
     /// The cost of the events of the lease.
     cost: f64,
-    /// When its lease is given back; when it tells Redis what it counted, or has the answer to that.
+    /// When its lease is given back, when it tells Redis of its events, or when it has the answer to that.
     due: Time,
     /// Until when its lease counts in full.
     intact: Time,
@@ -184,7 +184,7 @@ pub struct Asked {
     pub cost: f64,
     /// The key that it counts for.
     pub key: usize,
-    /// The number of its sender, and its own number in the run, from 1: what it is spread by.
+    /// The number of its sender, and its own number in the run, from 1. It is assigned to a process by these.
     pub by: [u64; 2],
 }
 
@@ -332,7 +332,7 @@ impl Shared {
         outcome
     }
 
-    /// Decides by what the process knows. One that is synced will tell Redis.
+    /// Decides by the state of the process. One that is synced will tell Redis.
     fn by_itself(&mut self, Asked { at, cost, key, .. }: Asked, process: usize) -> Option<Outcome> {
         let limiter = &self.limiter;
         let interval = self.interval();
@@ -427,7 +427,7 @@ impl Shared {
         Some(outcome)
     }
 
-    /// Does what the processes have to do by `now`, in the order of time.
+    /// Does the work that the processes have due by `now`, in the order of time.
     fn catch_up(&mut self, now: Time) {
         while self.due <= now {
             let due = self.due;
@@ -451,7 +451,7 @@ impl Shared {
         }
     }
 
-    /// Brings what the processes hold up to date, and frees what no longer counts.
+    /// Brings the processes up to date, and frees the parts of states that no longer count.
     pub(crate) fn close(&mut self, now: Time) {
         self.catch_up(now);
         if self.limiter.grows() {
@@ -475,7 +475,7 @@ impl Shared {
         self.tightest(self.keys.iter().map(|key| &key.truth), now)
     }
 
-    /// How many other levels there are to draw: of the first few processes, or of what is counted on Redis in advance.
+    /// How many other levels there are to draw: of the first few processes, or of the count on Redis with all leases.
     pub(crate) fn beliefs(&self) -> usize {
         match self.sharing {
             Sharing::Shared(Share::Exact | Share::Leased(_)) => usize::from(self.lends()),
@@ -535,7 +535,7 @@ fn end_lease(
     unused.is_some()
 }
 
-/// Tells Redis what a process counted, or takes over the answer to that. Returns whether Redis was called.
+/// Tells Redis of the events of a process, or takes over the answer to that. Returns whether Redis was called.
 fn sync(
     limiter: &AnyLimiter,
     redis: &mut AnyState,

@@ -134,7 +134,7 @@ pub struct Parts<'a> {
     pub way: Option<Way>,
 }
 
-/// The limits of a template, and what follows `share` and `retry`, in any order.
+/// The limits of a template, and the parts after `share` and `retry`, in any order.
 ///
 /// # Errors
 /// When one of these can't be read.

@@ -35,7 +35,7 @@ pub struct Source {
     pub(super) per_second: f64,
     /// The cost of the last event; `None` for that of the settings.
     pub(super) cost: Option<f64>,
-    /// What was decided about the last event where it was recorded: `true` if it was refused.
+    /// True if the last event was refused where it was recorded; `None` if that is unknown.
     pub(super) refused: Option<bool>,
     pub(super) user: u32,
 }

@@ -1,4 +1,4 @@
-//! Predicts what a limit lets through.
+//! Predicts how much a limit lets through.
 //!
 //! Source: the page of 2009, as for [`estimate::exim`](ratescope::estimate::exim), under "Properties of
 //! this recurrence". Its sums are for the formula without the lower bound; here each number is exact

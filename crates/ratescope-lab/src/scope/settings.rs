@@ -49,7 +49,7 @@ pub struct Settings {
     pub recent: bool,
     /// Exim's rate as of 2009, without today's lower bound, is drawn as well.
     pub former: bool,
-    /// What the limiter remembers at the right edge is drawn as well.
+    /// The memory of the limiter at the right edge is drawn as well.
     pub memory: bool,
     /// The settings of every run.
     pub common: RunSettings,

@@ -187,7 +187,7 @@ fn doubts(curve: &Curve, aim: &Aim, advice: &Advice, part: Part) -> Vec<Doubt> {
 }
 
 impl Doubt {
-    /// The sentence, which also says what to do. If one client decides the limit, the sentence names it: the `fastest`.
+    /// The sentence, with advice. If one client decides the limit, the sentence names it: the `fastest`.
     pub fn naming(&self, fastest: Option<&str>) -> String {
         match (self, fastest) {
             (Doubt::Fastest { untouched, clients, without }, Some(name)) => {
@@ -206,7 +206,7 @@ fn sets_the_limit(untouched: f64, clients: u64, without: f64, who: &str) -> Stri
     )
 }
 
-/// As a sentence that also says what to do.
+/// As a sentence with advice.
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -46,8 +46,8 @@ impl Frontier {
         Frontier { bursts: curves.iter().filter_map(burst).collect() }
     }
 
-    /// The bucket that lets the fewest events through in any `period`: its burst and what drains in a period. Of
-    /// several, the bucket with the highest rate; `None` without buckets.
+    /// The bucket that lets the fewest events through in any `period`: its burst and the part that drains in a period.
+    /// Of several, the bucket with the highest rate; `None` without buckets.
     pub fn tightest(&self, period: Span) -> Option<Burst> {
         let most = |at: &Burst| at.burst + at.rate.frequency() * period.as_secs_f64();
         let less = |a: Burst, b: Burst| if most(&b) <= most(&a) { b } else { a };

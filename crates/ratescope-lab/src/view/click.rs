@@ -48,11 +48,11 @@ pub struct Click {
 pub struct Fates {
     /// The verdict, as in `refused now: 11.6 of 10`: the event is in the present, even with the pointer in the past.
     pub words: String,
-    /// What became of the event in each plot.
+    /// The fate of the event in each plot.
     pub each: Vec<Fate>,
 }
 
-/// What became of an event in a plot.
+/// The fate of an event in a plot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fate {
     /// The limiter allowed the event.

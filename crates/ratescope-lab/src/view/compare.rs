@@ -123,7 +123,7 @@ pub fn top(lane: &Lane, right: Time, window: Span) -> f64 {
 /// The count for the upper edge of the cumulative picture: 8 % above the events sent within the window, or above 4.
 pub fn total(comparison: &Comparison, right: Time, window: Span) -> f64 {
     let from = right.before(window);
-    // With clients, what passes is drawn alone.
+    // With clients, only allowed events are drawn.
     let of = |lane: &Lane| match lane.crowd() {
         None => totals::Count::of_sent(lane, from).until(comparison, lane, right),
         Some(_) => totals::Count::of_allowed(lane, from).until(comparison, lane, right),

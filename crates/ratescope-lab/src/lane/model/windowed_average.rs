@@ -16,11 +16,11 @@
 //! state knows its window, so the next event or question finds how many have ended since, and the power above stands for
 //! those without events.
 //!
-//! # What it fails at
+//! # How it fails
 //! * **It sees nothing of the window that goes on.** A burst is known when its window ends, up to a period late: a limiter
 //!   that asks the average alone lets any number pass until then.
-//! * **It moves in steps,** for all senders at the same instants. What an event weighs depends on where in its window it
-//!   lies.
+//! * **It moves in steps,** for all senders at the same instants. The weight of an event depends on its place in its
+//!   window.
 //! * **Its forgetting depends on the period.** With a for a window of t seconds, the time constant is -t/ln(1 - a).
 //!
 //! With ever shorter windows, and a = 1 - e^(-λ t), it becomes the

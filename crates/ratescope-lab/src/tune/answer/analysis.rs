@@ -46,7 +46,7 @@ pub struct Analysis {
     pub(super) found: Found,
 }
 
-/// What was found of the answer by now.
+/// The parts of the answer that were found by now.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
     shown: Option<(Curve, Advice)>,

@@ -37,8 +37,8 @@ impl Default for Room {
 /// The share of a log from which a limit is usually learned.
 const LEARNED: f64 = 2.0 / 3.0;
 
-/// The bytes of a client without its key and the events outside its entry: the entry, its share of the map, and what
-/// memory of its own takes for the key.
+/// The bytes of a client without its key and the events outside its entry: the entry, its share of the map, and the
+/// overhead of the key's own memory.
 const ENTRY: usize = size_of::<Client>() + 56;
 
 /// The events of many clients.

@@ -156,7 +156,7 @@ impl Curve {
         }
     }
 
-    /// The curve of all clients, learned from what came before `cut`.
+    /// The curve of all clients, learned from the events before `cut`.
     pub fn of(clients: &Clients, measure: Measure, cut: Option<Time>) -> Self {
         let mut curve = [Curve::new(measure)];
         Curve::add_clients(&mut curve, clients, cut, 0..clients.len());

@@ -1,4 +1,4 @@
-//! What became of the event of a click in each lane, and where it lands.
+//! The fate of the event of a click in each lane, and the place where it lands.
 
 use super::layout::Layout;
 use super::level::Scale;

@@ -1,6 +1,6 @@
 //! Refused requests on their way: they fly back to their client, who waits and sends them again.
 //!
-//! Right of the present is what is still to come. Each client of a lane has a row there. A refused request flies from its
+//! The future is to the right of the present. Each client of a lane has a row there. A refused request flies from its
 //! cross to that row, and comes closer to the present until it is sent again. Everything follows from the times of the
 //! run, so a paused run shows it standing still, and any frame rate shows the same.
 

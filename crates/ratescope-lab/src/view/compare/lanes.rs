@@ -33,7 +33,7 @@ pub(super) fn axis(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     let plots: Vec<_> = layout.plots().collect();
     layout.time.end(marks, layout.axis, view.live);
-    // A flag on top of its pole would cover what the head of a lane says.
+    // A flag on top of its pole would cover the text in the head of a lane.
     layout.time.poles(marks, view.flags, &plots, layout.axis);
 }
 

@@ -79,7 +79,7 @@ pub(in crate::view) fn draw(
         let beliefs: Vec<_> = curves.map(|(_, _, points)| points).collect();
         let in_advance = lane.shared().is_some_and(Shared::lends);
         if in_advance {
-            // Between the two lines, what is lent.
+            // The lent events lie between the two lines.
             let counted =
                 beliefs.iter().filter_map(|points| below(points, bottom, Fill::new(ink, 0.14)));
             marks.extend(counted);

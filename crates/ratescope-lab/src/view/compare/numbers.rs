@@ -61,8 +61,8 @@ pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
     })
 }
 
-/// In words, the most that a lane allows in any `period`, the period of the common rate, if each event costs `cost`; and
-/// what several processes were [over](over) that.
+/// In words, the most that a lane allows in any `period`, the period of the common rate, if each event costs `cost`;
+/// and the excess of several processes [over](over) that.
 pub fn promise(lane: &Lane, cost: f64, period: Span) -> String {
     let most = lane.max_admitted(cost);
     // Events of cost 1 pass whole, so the bound is rounded down. The small term restores a whole number that rounding

@@ -73,7 +73,7 @@ pub(super) fn draw(
     let end = layout.time.x(comparison.now()).min(layout.right);
     let mut rows = Vec::with_capacity(columns.len() + 1);
     let from = layout.time.from;
-    // What clients send differs from lane to lane.
+    // The requests of clients differ from lane to lane.
     let alike = comparison.lanes().iter().all(|lane| lane.crowd().is_none());
     if let Some((i, lane)) = elder(comparison).filter(|_| alike)
         && let Some(columns) = columns.get(i)

@@ -1,4 +1,4 @@
-//! What became of the event of a click, and where it lands.
+//! The fate of the event of a click, and the place where it lands.
 
 use super::layout::{Layout, STRIP};
 use super::{Viewport, limit_text, lines};

@@ -9,7 +9,7 @@ use ratescope::time::Time;
 /// The height of each of the two strips of events.
 pub(super) const STRIP: f64 = 17.0;
 
-/// The height of the picture of what the limiter remembers, with the row of its words above.
+/// The height of the picture of the limiter's memory, with the row of its words above.
 const MEMORY: f64 = 62.0;
 const WORDS: f64 = 18.0;
 
@@ -19,7 +19,7 @@ pub(super) const HEADING: f64 = 15.0;
 /// The geometry of one picture.
 pub(super) struct Layout {
     pub(super) plot: Rect,
-    /// The picture of what the limiter remembers, if the settings want one.
+    /// The picture of the limiter's memory, if the settings want one.
     pub(super) memory: Option<Rect>,
     /// The upper edge of the strips of events.
     pub(super) strips: f64,

@@ -1,22 +1,22 @@
-//! Prints what a call of `ratescope run` costs beside peers: `./scripts/bench service`.
+//! Prints the cost of a call of `ratescope run` beside peers: `./scripts/bench service`.
 //!
 //! # How it is measured
 //! * h2load sends one frame of gRPC again and again, 64 streams on 8 connections; by HTTP/1, `/check` on 64
 //!   connections. Servers have the first processor, h2load the second; Redis shares that of h2load. All
 //!   servers run at the same time, and each is measured in turn, in each round.
 //! * The table has the medians of the rounds, and of the ratios to the floor of the same round. The processor
-//!   time of a request is that of the server alone: it depends least on what else the machine does.
+//!   time of a request is that of the server alone: it depends least on the other work of the machine.
 //! * h2load sends the frame of one user only. So before that, 100,000 users have sent a request each, and
 //!   their states are there; all of them were answered OK. By HTTP, some thousand of them take turns. The calls of a
 //!   million users by Zipf's law are sent by this program (`many.rs`), to a floor, too.
 //! * Each is measured after a second in which it has the same load.
 //! * A process that syncs knows 20,000 keys; who is over the limit is the first of them.
-//! * Calls to Redis are the scripts that it ran by its own count, those of what is told or given back among them.
+//! * Calls to Redis are the scripts that it ran by its own count, including those that tell sums or give leases back.
 //!
 //! # Bias
-//! The author of this benchmark wrote most of what it measures. The floor reads the message and answers
-//! with a constant of two bytes. Limitador answers as little. Ours answers what it knows of each limit, with headers,
-//! and counts for Prometheus and for Live.
+//! The author of this benchmark wrote most of the programs that it measures. The floor reads the message and answers
+//! with a constant of two bytes. Limitador answers as little. Ours answers with all it knows of each limit, with
+//! headers, and counts for Prometheus and for Live.
 
 mod layer;
 mod many;
@@ -47,7 +47,7 @@ descriptors:
 - {key: over, limit: sliding-log 5/1h}
 ";
 
-/// One server, and what is measured of it.
+/// One server, and its measurements.
 struct Row {
     name: &'static str,
     program: Rc<Program>,
@@ -223,7 +223,7 @@ fn median(numbers: impl Iterator<Item = f64>) -> f64 {
     numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Takes what a server tells Live, and throws it away.
+/// Takes the news that a server sends to Live, and throws them away.
 fn view(admin: SocketAddr) -> Result<(), Box<dyn Error>> {
     let mut stream = TcpStream::connect(admin)?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;

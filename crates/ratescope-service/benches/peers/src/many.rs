@@ -47,7 +47,7 @@ pub fn send(at: &str, seconds: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What each call took.
+/// The time of each call.
 async fn connect(at: SocketAddr, number: u64, lasts: Duration) -> Result<Vec<u64>, Box<dyn Error>> {
     let mut stream = TcpStream::connect(at).await?;
     stream.set_nodelay(true)?;

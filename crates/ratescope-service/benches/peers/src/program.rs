@@ -102,7 +102,7 @@ impl Program {
         Ok(line.ok_or("no VmRSS")?.trim().trim_end_matches(" kB").parse()?)
     }
 
-    /// A number of its /metrics, by what is before it.
+    /// A number of its /metrics, by the text before it.
     pub fn metric(&self, before: &str) -> Result<f64, Box<dyn Error>> {
         let mut stream = TcpStream::connect(self.admin)?;
         stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
