@@ -1,5 +1,5 @@
 // Measures the pages in headless Chromium and prints tables: the script time of a frame, the weight, the
-// first frame, the memory over ten minutes of many events, how fast Tune reads a log, and what Lighthouse says. For
+// first frame, the memory over ten minutes of many events, how fast Tune reads a log, and the scores of Lighthouse. For
 // comparison, a Worker reads the same file and does nothing with it, uPlot
 // draws two lines like the scope's, and an empty page is opened in turn with the others. Live shows a replay.
 // Of other engines that are installed, the frames in a second are measured. ./scripts/bench page runs all of
@@ -178,7 +178,7 @@ async function memory(path, events) {
   return result;
 }
 
-// How many MB of a log are read in a second: by Tune, and by a Worker that drops what it reads or copies it into
+// How many MB of a log are read in a second: by Tune, and by a Worker that drops the bytes or copies them into
 // the memory of a module, in turn. The file is new to each page.
 async function reading() {
   const log = `${folder}/access.log`;
@@ -227,7 +227,7 @@ const loads = (page) => {
   // A Worker imports its module, or that of the pages where it has none.
   const pattern = /(?:new URL\(|\bfrom\s*|=> import\((?=.*catch))["']([\w/.-]+\.(?:js|wasm))["']/g;
   const beside = (file) => named(file, pattern).map((name) => join(dirname(file), name));
-  // A set visits what is added during the loop as well.
+  // A set also visits items that are added during the loop.
   for (const file of files) if (file.endsWith('.js')) beside(file).forEach((name) => files.add(name));
   return files;
 };

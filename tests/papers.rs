@@ -30,7 +30,7 @@ fn the_picture_is_what_the_page_draws() {
         golden(name, &picture);
         assert!(read("README.md").contains(&format!("=\"tests/plots/{name}\"")));
     }
-    // And what it opens with.
+    // And its beginning.
     let opens = format!("data-opens=\"{}\"", picture::README.replace('&', "&amp;"));
     assert!(read("www/index.html").contains(&opens), "www/index.html should have {opens}");
 }
@@ -60,7 +60,7 @@ fn the_table_is_what_is_measured() {
     );
 }
 
-/// What a program builds is counted; how long that takes is only the same in both papers.
+/// The crates that a program builds are counted; the times are only compared between both papers.
 #[test]
 fn the_crates_are_counted() {
     let papers = read("BENCHMARKS.md");

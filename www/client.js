@@ -19,7 +19,7 @@ export function openClient(name, period) {
   $("client").scrollIntoView({ block: "nearest" });
 }
 
-/** Sets what decides: the limit of lanes without one of their own, the lanes, and the limiter of the Scope. */
+/** Sets the limiters: the limit of lanes without one of their own, the lanes, and the limiter of the Scope. */
 export function decideClient(limit, list, limiter = list.split(";")[0]) {
   lanes.set("limit", limit);
   lanes.set("lanes", list);

@@ -1,4 +1,4 @@
-// Compare: besides what every view has, a row of controls over each lane of the graph. Lane n is the
+// Compare: besides the parts of every view, a row of controls over each lane of the graph. Lane n is the
 // setting lane-n, and all of them together are the setting lanes.
 import * as module from "./pkg/ratescope_page.js";
 import { shownClients, wireClients } from "./clients.js";
@@ -17,8 +17,8 @@ function put(lanes, focus) {
 }
 
 /**
- * What limiters do with clients who burst, whether their limit holds in any window, and whether clients who keep going
- * get nothing: what the questions on top ask for.
+ * How limiters treat clients who burst, whether their limit holds in any window, and whether clients who keep going get
+ * nothing: the answers to the questions on top.
  */
 const answers = [
   ["token-bucket", "yes", "no", "no"],

@@ -4,7 +4,7 @@ import { copyText, on } from "./page.js";
 
 let worker;
 
-/** Asks the Worker; throws what it could not do. */
+/** Asks the Worker; throws if it could not do it. */
 function ask(order) {
   worker ??= new Worker(new URL("configuration-worker.js", import.meta.url), { type: "module" });
   return new Promise((resolve, reject) => {
@@ -25,7 +25,7 @@ const pairs = (texts) => Array.from({ length: texts.length / 2 }, (_, i) => text
 let dialog;
 const part = (name) => dialog.querySelector(`.${name}`);
 
-/** The limiter that is shown, and what takes another one: it returns what is wrong with it, or an empty text. */
+/** The limiter that is shown, and a function that takes another one: it returns the error in it, or an empty text. */
 let shown = { title: "", policy: "", take: () => "" };
 
 function make() {

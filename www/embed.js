@@ -1,8 +1,8 @@
 // One picture with its caption, to be framed by other pages. The fragment is that of a link to the Scope or, with
 // ?view=compare, to Compare. ?theme=light and ?theme=dark ask for a theme: see watch.js.
 //
-// The scenarios, the run with which it opens, and what the canvas is to a screen reader are those of the page that
-// Open leads to.
+// The scenarios, the run with which it opens, and the description of the canvas for a screen reader are those of the
+// page that Open leads to.
 import * as module from "./pkg/ratescope_page.js";
 import { $, on, open, page, start } from "./page.js";
 import * as story from "./story.js";

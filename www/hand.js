@@ -39,7 +39,7 @@ const MOST = 256e6;
 /** How long they are kept, in milliseconds: a day. */
 const LONG = 864e5;
 
-/** Keeps logs under an id, with what Tune has to know of them, in place of those before. Returns whether they are kept. */
+/** Keeps logs under an id, with Tune's notes about them, in place of those before. Returns whether they are kept. */
 export async function keep(id, logs, more) {
   const bytes = logs.reduce((sum, { blob }) => sum + (blob?.size ?? 0), 0);
   await clear();
@@ -55,7 +55,7 @@ const ifKept = (id, step) => within((store) => {
   return asked;
 });
 
-/** Keeps what Tune has to know of the logs of an id. */
+/** Keeps Tune's notes about the logs of an id. */
 export const keepMore = (id, more) => ifKept(id, (store) => store.put(more, "more"));
 
 /** Forgets the logs of an id. */
@@ -64,7 +64,7 @@ export const forget = (id) => ifKept(id, (store) => store.clear());
 /** Forgets all logs. */
 const clear = () => within((store) => store.clear());
 
-/** The logs that are kept under an id, and what Tune has to know of them; undefined if they are no more. */
+/** The logs that are kept under an id, and Tune's notes about them; undefined if they are gone. */
 export async function recall(id) {
   const { logs, at, ...kept } = await within((store) => store.get("kept")) ?? {};
   const age = Date.now() - at;

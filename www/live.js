@@ -29,7 +29,7 @@ const MOST = 20_000;
 /** How many events of the key were lost on the way. */
 let lost = 0;
 
-/** What the state says while messages come: that this is a service at work, or a replay of a log. */
+/** The word for the state while messages come: that this is a service at work, or a replay of a log. */
 let doing = "Live";
 
 let token = stored("sessionStorage", (store) => store.getItem("ratescope-token")) ?? "";

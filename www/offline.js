@@ -1,6 +1,6 @@
 // Keeps the page for when there is no network, or a server that only fails. Otherwise every file comes from the
 // network, so that the page is never an old one. The build lists the files of a version in pkg/files.js, each with the
-// SHA-256 of its bytes; another list is another version, which replaces what was kept.
+// SHA-256 of its bytes; another list is another version, which replaces the kept one.
 importScripts("pkg/files.js");
 
 /* global files, version */

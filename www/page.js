@@ -1,9 +1,9 @@
-// The page: loads the module, tells it what happens, and shows what it says. What is measured, drawn
-// and said is decided by the view, which the canvas names with data-view.
+// The page: loads the module, tells it what happens, and shows what it says. The measurements, pictures and texts are
+// up to the view, which the canvas names with data-view.
 //
 // An input or select with a name is the setting of that name; [data-step] moves a setting by [data-by], and
 // [data-does] calls a method of the page; [data-goes] gives an element the focus, [data-copies] copies the
-// text of one. What is wrong with a setting stands in the .error beside it. Settings that are rarely needed
+// text of one. An error in a setting stands in the .error beside it. Settings that are rarely needed
 // are in #more, which opens if a link has one of them.
 import { scale, wireCanvas } from "./canvas.js";
 import * as story from "./story.js";
@@ -32,7 +32,8 @@ const pages = () => [page, ...others.map(([other]) => other)];
 /**
  * The view's own part: `wire` runs once it is loaded, and may go on after the start; `shown` after settings changed,
  * `drawn` after each frame; time passes if `runs`. With `begins` the address is the view's own matter, and this begins
- * what it describes, or shows its end. `replays` takes a reset; it returns whether it has begun something again.
+ * the run that it describes, or shows its end. `replays` takes a reset; it returns whether it has begun something
+ * again.
  */
 let own;
 
@@ -192,7 +193,7 @@ export function wrong(box, error) {
 /** Brings the controls up to date after an action, and a little later the address. */
 export function changed() {
   undo.note(values(), performance.now());
-  // What is only seen in another way is still what the sentence is about.
+  // The sentence still fits a run that is only seen in another way.
   const seen = ["speed", "window", "exact", "ghost", "bucket", "mean", "last", "recent", "rate-2009", "memory"];
   story.mark(undo.names().some((name) => !seen.includes(name)));
   sync();
@@ -295,8 +296,8 @@ function wireSettings() {
 }
 
 /**
- * Gives `take` what is dropped here, its files and its text; the browser itself would leave the page to show
- * it. A link or a selection that is dragged within the page is not taken.
+ * Gives `take` the files and the text that are dropped here; the browser itself would leave the page to show them. A
+ * link or a selection that is dragged within the page is not taken.
  */
 export function wireDrop(take) {
   let isOurs = false;
@@ -374,7 +375,7 @@ function wireSpace() {
   on(document, "keyup", (event) => { if (takes(event)) event.preventDefault(); }, { capture: true });
 }
 
-/** Begins a scenario, or what else the view plays, again; returns whether there is one. */
+/** Begins a scenario, or anything else that the view plays, again; returns whether there is one. */
 function replayed() {
   if (own.replays?.()) return true;
   if (story.isTold()) story.replay(open);
@@ -455,7 +456,7 @@ export function takesConfigurations(box, title) {
 function wireLinks() {
   if (own.runs) story.wire(page, on, open, () => undo.back());
   const follow = ({ newURL }) => {
-    // What ran before all scenarios.
+    // The run before all scenarios.
     const before = own.runs && ((story.isTold() && undo.runBefore()) || run());
     // The timer may have written the address of the settings after it.
     if (newURL) history.replaceState(history.state, "", newURL);
@@ -505,7 +506,7 @@ function animate() {
       if (graph.hidden) return;
       const said = page.frame(now);
       if (said.length === 0) return;
-      // A limit that is dragged is changed by the viewer; what a link changes later is not.
+      // A limit that is dragged is changed by the viewer; later changes by a link are not.
       if (page.fragment() !== synced || page.paused() !== stopped) (page.holds_limit() ? changed : sync)();
       tell(said);
       if (own.runs) $("live").hidden = page.is_live();

@@ -1,4 +1,4 @@
-// What is taken away: the picture as PNG, ten seconds of it as a film, and the HTML of a frame with the run.
+// Copies to take away: the picture as PNG, ten seconds of it as a film, and the HTML of a frame with the run.
 import { save } from "./page.js";
 
 /** Pixels of the PNG in a CSS pixel. */

@@ -1,9 +1,9 @@
-// Scope: what belongs to the limiter in force, and the game.
+// Scope: the parts that belong to the limiter in force, and the game.
 import * as module from "./pkg/ratescope_page.js";
 import * as game from "./game.js";
 import { $, page, start } from "./page.js";
 
-/** Shows the sentence about the limiter in force, and lets only what has an effect be changed. */
+/** Shows the sentence about the limiter in force, and enables only settings that have an effect. */
 function shown() {
   const limiter = page.get("limiter");
   const [kind] = limiter.includes("&") ? [""] : limiter.split(/[ /]/);

@@ -115,7 +115,7 @@ function point(term, is) {
   for (const it of document.querySelectorAll("[data-term]")) it.classList.toggle("seen", is && it.dataset.term === term);
 }
 
-/** Shows what the run has come to: which sentences its flags have passed, and what the buttons say. */
+/** Shows the progress of the run: the sentences that its flags have passed, and the labels of the buttons. */
 function drawn() {
   const passed = picture.passed();
   step.querySelectorAll("[data-at]").forEach((it, i) => it.classList.toggle("lit", i < passed));

@@ -17,7 +17,7 @@ let told;
 /** Whether a scenario is in force. */
 export const isTold = () => told !== undefined;
 
-/** The link of the scenario in force, while the address has it or none: what the viewer changes is written there. */
+/** The link of the scenario in force, while the address has it or none: the viewer's changes are written there. */
 export const unchanged = () => (told && [told.hash, ""].includes(location.hash) ? told : undefined);
 
 /**
@@ -59,7 +59,10 @@ function say(text) {
   if (said && said.textContent !== text) said.textContent = text;
 }
 
-/** Wires the buttons: `again(end)` begins what is in the address, or goes to its end; `back()` returns to the run before, if any. */
+/**
+ * Wires the buttons: `again(end)` begins the run in the address, or goes to its end; `back()` returns to the run before,
+ * if any.
+ */
 export function wire(page, on, again, back) {
   const go = (by) => { location.hash = links().at((links().indexOf(told) + by) % links().length).hash; };
   on($("story-before"), "click", () => go(-1));
@@ -83,7 +86,7 @@ export function wire(page, on, again, back) {
   });
 }
 
-/** Shows the scenario in force from its beginning, or its end, without what was changed meanwhile. */
+/** Shows the scenario in force from its beginning, or its end, without the changes since. */
 export function replay(again, end) {
   history.replaceState(null, "", told.hash);
   again(end);

@@ -1,5 +1,5 @@
 // Reads logs and counts for the Tune view, beside the page, with the page's module. Orders wait until that
-// is loaded. What it finds it sends to the page, and nothing leaves this machine.
+// is loaded. It sends its results to the page, and nothing leaves this machine.
 let tuner, module;
 
 /** The orders that came before the module was loaded; null once it is. */
@@ -25,7 +25,7 @@ guard(glue().then(async (loaded) => {
 /** The number of the latest reading; those before it are given up. */
 let reading = 0;
 
-/** What the table shows: clients whose key contains a text, and how many of them at most. */
+/** The content of the table: clients whose key contains a text, and how many of them at most. */
 let shown = { search: "", most: 50 };
 
 const orders = {
@@ -93,7 +93,7 @@ async function read(logs, number) {
       }
     } catch (error) {
       if (error instanceof WebAssembly.RuntimeError) throw error;
-      // A packed file may be damaged: what came before the damage counts.
+      // A packed file may be damaged: the lines before the damage count.
       problem = `after ${tuner.lines()} lines: ${wrong(error)}`;
       tuner.end();
     }
@@ -112,7 +112,7 @@ async function read(logs, number) {
 /** The longest configuration of a server, in bytes. */
 const LONGEST = 1 << 20;
 
-/** The text of what was given in place of a log if it is the configuration of a server, or an empty text. */
+/** The text of a file given in place of a log, if it is the configuration of a server; otherwise an empty text. */
 async function configured([{ blob }, ...others]) {
   if (!blob || others.length > 0 || blob.size > LONGEST) return "";
   const text = await blob.text().catch(() => "");
@@ -136,10 +136,10 @@ async function* pieces(blob) {
   for await (const [piece, from] of chunks(blob)) yield [piece, from + piece.length];
 }
 
-/** The most bytes of a file that are read at once: what Chromium has ready while the bytes before are being used. */
+/** The most bytes of a file that are read at once: as many as Chromium has ready while those before are being used. */
 const CHUNK = 1 << 21;
 
-/** Some engines call a file that has gone an error of the network, as if what is in it were damaged. */
+/** Some engines call a file that has gone an error of the network, as if its content were damaged. */
 const gone = () => { throw new DOMException("", "NotReadableError"); };
 
 /**
@@ -167,8 +167,8 @@ async function* chunks(blob) {
 }
 
 /**
- * The unpacked pieces of a gzip file. It may be several in one: rotated logs put together, or what bgzip
- * writes. A browser unpacks the first and takes what follows for damage, so each is unpacked by itself.
+ * The unpacked pieces of a gzip file. It may be several in one: rotated logs put together, or a file by bgzip. A
+ * browser unpacks the first and takes the rest for damage, so each is unpacked by itself.
  */
 async function* unpacked(blob) {
   const starts = await members(blob);
@@ -188,7 +188,7 @@ async function* unpacked(blob) {
         break;
       } catch (error) {
         // The next beginning may be bytes within this one that only look like one. Then it is unpacked again,
-        // up to the beginning after that, and what was given before is left out. That two look so is taken
+        // up to the beginning after that, and the bytes given before are left out. That two look so is taken
         // for damage.
         if (end === starts.length - 1 || end > i + 1) throw error;
         end++;

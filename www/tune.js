@@ -1,4 +1,4 @@
-// Tune: besides what every view has, logs that are handed to a Worker, and its answers. The Worker reads and
+// Tune: besides the parts of every view, logs that are handed to a Worker, and its answers. The Worker reads and
 // counts, the module draws and words the answer, and this file shows it.
 import { decideClient, openClient, showClient, wireClient } from "./client.js";
 import { dropped, forget, handed, keep, keepMore, recall } from "./hand.js";
@@ -86,7 +86,7 @@ function read(next) {
   post({ do: "read", logs: next });
 }
 
-/** What the browser keeps beside the logs. */
+/** The notes that the browser keeps beside the logs. */
 const more = () => ({ supposed, marks: [...marks], stop: [...stop] });
 
 /** Has the browser keep the logs that are shown, and says whether it does. The entry of its history has their id. */
@@ -124,7 +124,7 @@ async function comeBack() {
   read(found.logs);
 }
 
-/** Proposes how to read a log that is not recognized: the notation of its columns, and what each holds. */
+/** Proposes how to read a log that is not recognized: the notation of its columns, and the content of each. */
 function propose([notation = "", ...columns]) {
   $("proposed").hidden = notation === "";
   $("notation").value = notation;
@@ -291,7 +291,7 @@ function beside() {
 /** The section with the events of a client. It leaves the page for a moment when the table is made again. */
 const section = $("client");
 
-/** What the table was last asked to show: the most clients, and the text to search for. */
+/** The last request to the table: the most clients, and the text to search for. */
 let wanted = { most: 50 };
 
 const find = (key) => [...$("t-clients").querySelectorAll("td:first-child > button[data-key]")].find((button) => button.dataset.key === key);

@@ -89,7 +89,7 @@ export function wire(on, { set, changed, begin }) {
     show();
   };
   on(button, "click", () => move(before, after));
-  // In a box that somebody writes in, the keys take back what was written there, as the browser does it.
+  // In a box that somebody writes in, the keys undo typing there, as the browser does it.
   let written;
   on(document, "input", ({ target }) => { written = target; });
   on(document, "focusin", () => { written = undefined; });

@@ -10,7 +10,7 @@ try {
   // A browser that keeps nothing has no choice to remember.
 }
 
-// What a page opens with by itself is not shown before a run that the address names.
+// If the address names a run, the page does not show its own opening run before it.
 if (location.hash) dataset.linked = "";
 
 addEventListener("error", ({ target, message }) => {

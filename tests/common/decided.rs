@@ -24,7 +24,7 @@ pub const FILES: [(&str, &str); 13] = [
     ("fail2ban_costs", "fail2ban 7/1m ban 45s"),
 ];
 
-/// An event as a server was given it, and what it said.
+/// An event as a server was given it, and the answer.
 pub struct Said {
     pub key: String,
     /// Since the first event.

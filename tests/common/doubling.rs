@@ -11,7 +11,7 @@ use worked::worked;
 /// How often both inputs are taken at least, and at most until the ratio of their times is right.
 pub(crate) const ROUNDS: [usize; 2] = [3, 30];
 
-/// The same for what takes long enough to be measured in one go.
+/// The same for work that takes long enough to be measured in one go.
 pub(crate) const FEW_ROUNDS: [usize; 2] = [1, 4];
 
 /// Allocations, and bytes of them, that need not grow in proportion.
@@ -24,7 +24,7 @@ pub(crate) fn is_timed() -> bool {
 }
 
 /// Whether `run` takes less than three times as much work with the second input, which is twice the first; if not, the
-/// work with both. What is linear takes twice as much, and what is quadratic four times.
+/// work with both. Linear work is twice as much, and quadratic work four times.
 pub(crate) fn is_linear<T>(
     inputs: &[T; 2],
     rounds: [usize; 2],
@@ -85,7 +85,7 @@ pub(crate) fn assert_linear<T>(inputs: &[T; 2], run: impl FnMut(&T)) {
     }
 }
 
-/// The same for what takes long enough to be measured in one go.
+/// The same for work that takes long enough to be measured in one go.
 #[track_caller]
 pub(crate) fn assert_linear_once<T>(inputs: &[T; 2], run: impl FnMut(&T)) {
     if let Err(took) = is_linear(inputs, FEW_ROUNDS, run) {

@@ -25,7 +25,7 @@ impl Folder {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let name = format!("{name}-{}-{number}", std::process::id());
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        // What a process of the same number may have left.
+        // A process of the same number may have left files.
         _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         Folder(folder)

@@ -93,8 +93,8 @@ impl Parser {
         Ok(())
     }
 
-    /// The lengths that are taken together with twice as much, and how often. A short input shows what is hard, and the
-    /// longest one what has a small part in the time of the short one.
+    /// The lengths that are taken together with twice as much, and how often. A short input shows heavy work, and the
+    /// longest one work that has a small part in the time of the short one.
     fn lengths(&self) -> Vec<(usize, [usize; 2])> {
         if !is_timed() {
             return vec![(COUNTED.min(self.longest / 2), FEW_ROUNDS)];

@@ -43,7 +43,7 @@ pub const DECIMALS: [(f64, &str); 16] = [
 
 const EARRRL: &str = include_str!("../vectors/earrrl_naughty_user.json");
 
-/// One event as Exim was given it, and what it answered.
+/// One event as Exim was given it, and the answer.
 pub struct Attempt {
     pub key: String,
     pub at: Time,
@@ -115,7 +115,7 @@ pub fn exim(json: &str) -> Vec<Attempt> {
     file["events"].as_array().unwrap().iter().map(attempt).collect()
 }
 
-/// One request of the EARRRL figure and what Redis answered.
+/// One request of the EARRRL figure and the answer of Redis.
 pub struct Request {
     pub at: Time,
     pub estimate_before: f64,

@@ -1,4 +1,4 @@
-//! Pictures as SVG files, one for each view and theme; what else they show is held by tests of the marks.
+//! Pictures as SVG files, one for each view and theme; tests of the marks hold all else that they show.
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 

@@ -41,7 +41,7 @@ pub const KINDS: [&str; 26] = [
 /// Those that count in whole numbers.
 pub const COUNTING: &[&str] = KINDS.split_at(9).0;
 
-/// Those that count only what they allowed. Envoy's bucket begins with the first event, be it
+/// Those that count only allowed events. Envoy's bucket begins with the first event, be it
 /// refused, and is as exact as the clock reads then.
 pub const ALLOWED_ONLY: &[&str] = KINDS.split_at(15).0;
 

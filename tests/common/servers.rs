@@ -1,4 +1,4 @@
-//! Servers that are installed, and whole configurations around what is written for them.
+//! Servers that are installed, and whole configurations around the limits written for them.
 
 #![allow(dead_code)] // Each test file uses its part.
 
@@ -21,7 +21,7 @@ pub(crate) fn program(variable: &str, name: &str) -> Option<PathBuf> {
 }
 
 /// Says that a test is passed over for lack of something. `./scripts/test native` names all of it at its end, and fails
-/// in CI for what `tests/skipped.txt` does not list.
+/// in CI for things that `tests/skipped.txt` does not list.
 pub(crate) fn skip(missing: &str) {
     eprintln!("skipped, for lack of {missing}");
     if let Some(path) = env::var_os("RATESCOPE_SKIPPED") {

@@ -1,4 +1,5 @@
-// What Compare opens with, and what the pages give at hand: the keys, redo, the list of limiters, the picture.
+// The run with which Compare opens, and the tools at hand on the pages: the keys, redo, the list of limiters, the
+// picture.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -7,8 +7,8 @@ import { pageTest } from './harness.mjs';
 import { click, prefer, resize, show, type } from './scope.mjs';
 import { choose, sampled, says, tune } from './tune.mjs';
 
-// How each view is opened, its headings, and actions that make appear what rarely does: wrong boxes, looking
-// back, the note.
+// How each view is opened, its headings, and actions that show things which rarely appear: wrong boxes, looking back,
+// the note.
 const views = {
   scope: {
     begin: (page, open) => show(page, open, 'auto-rate=2&at=20&paused'),

@@ -1,4 +1,4 @@
-// A lane tells what its limiter is, what it promises and when the next event would pass; and "Only these" chooses
+// A lane explains its limiter, and tells its promise and when the next event would pass; and "Only these" chooses
 // a few lanes.
 
 import assert from 'node:assert/strict';

@@ -39,7 +39,8 @@ for (const path of ['/', '/compare.html']) {
   });
 }
 
-// Passes on what the server at `origin` sends, but pauses within each page, at a part of its length that can be set.
+// Passes on the answers of the server at `origin`, but pauses within each page, at a part of its length that can be
+// set.
 async function slowly(origin) {
   const server = createServer(async (request, response) => {
     const answer = await fetch(origin + request.url);

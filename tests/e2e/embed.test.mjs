@@ -31,7 +31,7 @@ async function site(src, above = 0, more = '') {
   return { url: `http://127.0.0.1:${server.address().port}/`, close };
 }
 
-// What the harness tells of requests to the other site.
+// The problem that the harness reports for requests to the other site.
 const elsewhere = /^request to another origin: http:\/\/127\.0\.0\.1:\d+\/$/;
 
 // Opens a page of another site with a frame, and gives the frame to `body`.

@@ -54,7 +54,7 @@ for (const path of ['/', '/compare.html']) {
   });
 }
 
-// Drags what is at the middle of one place to another, as a mouse does.
+// Drags the thing at the middle of one place to another, as a mouse does.
 async function carry(page, ...places) {
   const boxes = await Promise.all(places.map((what) => page.locator(what).first().boundingBox()));
   await drag(page, ...boxes.map(({ x, y, width, height }) => [x + width / 2, y + height / 2]));

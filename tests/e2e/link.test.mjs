@@ -11,7 +11,7 @@ import { views } from './views.mjs';
 const hash = (page) => page.evaluate(() => decodeURIComponent(location.hash));
 const go = (page, fragment) => page.evaluate((fragment) => { location.hash = fragment; }, fragment);
 
-// What each view tells of a run, and wrong links with their messages. Of the last wrong link, the rest is shown.
+// The words of each view about a run, and wrong links with their messages. Of the last wrong link, the rest is shown.
 const own = {
   scope: {
     tells: (page) => values(page, 'rate', 'smoothed', 'allowed', 'refused', 'again'),

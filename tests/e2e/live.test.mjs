@@ -178,7 +178,7 @@ pageTest('a key under the Scope is a replay of its events, bit for bit', { allow
         seen.push(await said.jsonValue());
       }
       const told = await events(service, hash, seen.length);
-      // In leaky mode the rate has what the service allowed, and so it is that of these events alone without a limit.
+      // In leaky mode only allowed events count, so the rate is that of these events alone without a limit.
       const isLeaky = limiter.endsWith('leaky');
       const isCounted = (i) => !(isLeaky && told[i][2]);
       const log = told.map(([micros, cost]) => `${(micros / 1e6).toFixed(6)},${cost}\n`).filter((_, i) => isCounted(i));

@@ -1,4 +1,4 @@
-// What the limiter remembers, on demand.
+// The picture of the limiter's memory, on demand.
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';

@@ -1,4 +1,4 @@
-// The page works without a network after the first visit, and is never older than what the network has.
+// The page works without a network after the first visit, and is never older than the one on the network.
 
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -68,7 +68,7 @@ pageTest('a server that only fails is no server: what is kept is shown', options
       await started(page);
       assert.equal(await page.locator('#failed').isVisible(), false, path);
     }
-    // What is not kept is answered by the server.
+    // A file that is not kept is answered by the server.
     assert.equal(await page.evaluate(async () => (await fetch('elsewhere')).status), 503);
   } finally {
     await context.close();

@@ -1,4 +1,4 @@
-// The prediction of what the limit lets through: it follows the settings. tests/outlook.rs compares it with
+// The prediction of how much the limit lets through: it follows the settings. tests/outlook.rs compares it with
 // runs.
 
 import assert from 'node:assert/strict';

@@ -9,7 +9,7 @@ import { sampled } from './tune.mjs';
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
 const widths = [1280, 1101, 1024, 768, 390, 360, 320];
 
-// How each view is opened, links to long content, what is written into its boxes, and the least number of its
+// How each view is opened, links to long content, texts for its boxes, and the least number of its
 // controls.
 const views = {
   scope: {

@@ -4,7 +4,7 @@
 //   node tests/e2e/run.mjs [FILE...]
 //
 // Each process takes the next file when it is through with one. Its report is printed when it ends, but the
-// reports of processes with a failure come last. What needs the real clock, clock.mjs, runs only when it is named.
+// reports of processes with a failure come last. The tests with the real clock, clock.mjs, run only when it is named.
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

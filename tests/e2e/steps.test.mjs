@@ -192,7 +192,7 @@ pageTest('what the prose says is what the instrument does', { reducedMotion: 're
   }
   await at('number', 55.0001);
   near(await value(page, 'recent-now') - await value(page, 'rate'), 0.5);
-  // What the lanes of the recent average read, per second.
+  // The readings of the lanes of the recent average, per second.
   for (const [step, seconds, ...said] of [
     ['half-life', 20, 5], ['half-life', 69.9, 9.8], ['half-life', 79.9, 4.9],
     ['impulse', 10.0001, 7], ['impulse', 19.9019, 3.5], ['impulse', 19.9021, 10.5],
@@ -354,7 +354,7 @@ pageTest('axe finds nothing on the story, light and dark, wide and narrow', { re
   for (const step of ['many', 'edge']) {
     await page.evaluate((step) => { location.hash = step; }, step);
     await page.waitForFunction((step) => document.querySelector('.step.read').id === step, step);
-    // Whoever does not see the picture is told what it shows.
+    // Visitors who do not see the picture are told what it shows.
     const described = await page.$eval('canvas:not([hidden])', (it) => document.getElementById(it.getAttribute('aria-describedby')).textContent);
     assert(described.length > 40, described);
     for (const colorScheme of ['light', 'dark']) {

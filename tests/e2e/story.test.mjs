@@ -195,7 +195,7 @@ pageTest('a story that was sent is told', async ({ page, open, origin }) => {
   await page.waitForFunction(() => document.querySelector('.told strong')?.textContent === 'The repentant abuser');
 });
 
-// What is seen of the sentence.
+// The visible part of the sentence.
 const sentence = (page) => page.evaluate(() => {
   const [text, changed] = ['.told', '#story-changed'].map((it) => document.querySelector(it));
   return { seen: text.checkVisibility({ checkVisibilityCSS: true }), changed: changed.textContent };

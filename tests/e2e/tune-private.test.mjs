@@ -41,7 +41,7 @@ pageTest('no request leaves the page, whatever is done', { allow: [/icon\.svg/] 
   assert.equal(await page.evaluate(() => history.state), null);
 });
 
-// The names of what the browser keeps of logs.
+// The names of the entries about logs that the browser keeps.
 const kept = (page) => page.evaluate(() => new Promise((done) => {
   const request = indexedDB.open('handed');
   request.onsuccess = () => {

@@ -53,7 +53,7 @@ const freePort = () => new Promise((done) => {
   });
 });
 
-/** A browser of that engine, as Selenium drives it, and what ends both it and its driver. */
+/** A browser of that engine, as Selenium drives it, and a function that ends both it and its driver. */
 export async function browse({ name, command, capabilities }) {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;

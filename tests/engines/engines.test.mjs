@@ -59,7 +59,7 @@ for (const engine of ENGINES) {
 
     test('Compare: a scenario has the numbers that it has everywhere', async () => {
       await open('/compare.html#auto=off');
-      // What passed, of what was sent.
+      // The events that passed, of those that were sent.
       for (const [name, expected] of [
         ['The relentless abuser', { earrrl: [17, 299], 'exim strict': [11, 299] }],
         ['One a minute, as servers count it', { nginx: [6, 11], 'haproxy allowed': [4, 11], 'envoy burst 1': [11, 11] }],

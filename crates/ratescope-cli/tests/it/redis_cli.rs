@@ -59,7 +59,7 @@ const LIMITERS: [&str; 15] = [
     "6/10s per user & 10/10s per ip & gcra 50/1h per all",
 ];
 
-/// Lines and summary are equal, whatever decides.
+/// Lines and summary are equal, in memory and on Redis.
 fn assert_decides_alike(store: &str) {
     let rules = file("redis.yaml", RULES);
     let mut arguments = LIMITERS.to_vec();
@@ -153,7 +153,7 @@ fn what_is_no_redis_says_so() {
     }
 }
 
-/// What is printed is called by redis-cli, and a key's value says what it means.
+/// redis-cli calls the printed script, and the value of a key is decoded.
 #[test]
 fn a_script_decides_without_this_program() {
     let Some(server) = Server::start(&[]) else { return };

@@ -362,7 +362,7 @@ fn nothing_but_the_page_is_served() {
         let _ = std::fs::remove_file(dir.join(link));
         symlink(to, dir.join(link)).unwrap();
     }
-    // Whoever opens a pipe waits for its other end.
+    // A process that opens a pipe waits for its other end.
     let _ = std::fs::remove_file(dir.join("pipe"));
     assert!(Command::new("mkfifo").arg(dir.join("pipe")).status().unwrap().success());
     let server = Server::start(&dir);

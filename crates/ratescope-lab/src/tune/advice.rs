@@ -6,7 +6,7 @@ use ratescope::internal::grouped;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::time::{Span, Time};
 
-/// The goal of a limit. Whatever it is, clients marked as legitimate are never refused.
+/// The goal of a limit. Clients marked as legitimate are never refused, with any goal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Aim {
     /// The least share of clients that are never refused, from 0 to 1.

@@ -1,4 +1,4 @@
-//! The tables of `limit::by_hour` say what its example prints.
+//! The tables of `limit::by_hour` are those that its example prints.
 
 use crate::by_hour_example as example;
 use std::fs;

@@ -107,7 +107,7 @@ fn a_client_sends_so_many_at_once_and_pauses() {
     assert_eq!(crowd.done().map(|done| done.unwrap().as_secs_f64()), [3.5, 3.5]);
 }
 
-/// What waits in a queue has its answer after the wait, and the client does not send again meanwhile.
+/// A request that waits in a queue has its answer after the wait, and the client does not send again meanwhile.
 #[test]
 fn a_queue_is_waited_for() {
     let run = run("leaky-bucket 1/1s queue 5", "1 client of 3", 30.0);
@@ -119,7 +119,7 @@ fn a_queue_is_waited_for() {
     assert_eq!(crowd.longest().as_secs_f64(), 0.9);
 }
 
-/// Each lane has its own clients, who begin alike; what all lanes get is counted beside.
+/// Each lane has its own clients, who begin alike; events that all lanes get are counted beside them.
 #[test]
 fn each_lane_has_its_own_clients() {
     let run = run(
@@ -277,7 +277,7 @@ proptest! {
         prop_assert_eq!(link.to_string().parse::<Link>().unwrap(), link);
     }
 
-    /// Whatever the limiter and the way: requests are never lost, and each lane counts what its clients sent.
+    /// Whatever the limiter and the way: requests are never lost, and each lane counts the requests of its clients.
     #[test]
     fn no_request_is_lost(way in way(), seed: u64, lane in 0..6_usize, clients in 1..8_u32, requests in 1..15_u32) {
         let lanes = ["fixed-window", "token-bucket", "exim strict", "leaky-bucket", "earrrl", "windowed-average"];

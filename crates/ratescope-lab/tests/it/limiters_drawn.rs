@@ -1,4 +1,5 @@
-//! The page of each limiter in the documentation has the same parts, and a picture of what it does with the same events.
+//! The page of each limiter in the documentation has the same parts, and a picture of its decisions about the same
+//! events.
 
 use crate::picture::golden;
 use crate::scenarios_drawn::{Drawn, in_lanes, on_a_page};

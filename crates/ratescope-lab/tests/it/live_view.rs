@@ -196,7 +196,7 @@ fn a_sum_is_drawn_in_its_own_width() {
         (since + 20, since + 80, 60.0, 0.5),
     ];
     assert_eq!(hours, expected);
-    // What is not over yet, and what was before the service, is not seen.
+    // A stretch that is not over yet, or was before the service, is not seen.
     assert_eq!(seen(&page, until - 20, until + 20, 60.0), []);
     assert_eq!(seen(&page, 0, HOUR - 2, 1.0), []);
     assert_eq!(page.oldest(), Some(seconds(HOUR)));
@@ -270,7 +270,7 @@ fn what_was_missed_is_known_by_the_ten_seconds() {
     assert_eq!(seen(&page, 50, 59, 1.0), [(50, 60, 10.0, 1.0)]);
 }
 
-/// Numbers that no service tells are bounded, and a clock that is set back takes what was later with it.
+/// Numbers that no service tells are bounded, and a clock that is set back takes the later numbers with it.
 #[test]
 fn wrong_reports_do_no_harm() {
     let mut page = Live::default();
@@ -316,7 +316,7 @@ fn verdicts_are_those_of_the_service() {
     assert_eq!((service.end().allowed(), service.end().refused()), (3, 3));
     let [mine, theirs] = [&here, &service].map(|past| past.end().last().unwrap());
     assert_eq!(mine.outcome.level, theirs.outcome.level);
-    // What was allowed there is allowed, whatever is measured here.
+    // An event that was allowed there is allowed, whatever is measured here.
     let lenient = of([Some(false); 6]);
     assert_eq!((lenient.end().allowed(), lenient.end().refused()), (6, 0));
     assert!(lenient.end().last().unwrap().outcome.is_allowed());

@@ -1,4 +1,4 @@
-//! What a limiter remembers, against the formulas and against the events that were counted.
+//! The memory of a limiter, against the formulas and against the events that were counted.
 
 use crate::recorded::{at, run};
 use ratescope::limit::exim::Exim;
@@ -14,7 +14,7 @@ fn decided(limiter: &str) -> Scope {
     run(&format!("limiter={limiter}&auto=off&do=1:events*2,9:events*1,12:events*4&at=13"))
 }
 
-/// What the limiter remembers at an instant of that run.
+/// The memory of the limiter at an instant of that run.
 fn remembered(limiter: &str, seconds: f64) -> Option<Memory> {
     let scope = decided(limiter);
     of_lane(scope.instrument().lane().unwrap(), at(seconds), scope.now())
@@ -95,7 +95,7 @@ fn a_window_has_the_edges_of_its_limiter() {
     assert_eq!(counter, Form::Counter { before, weight: 0.7, from, end });
 }
 
-/// The weights of all events together are what the limiter reads: the memory forgets nothing and adds nothing.
+/// The weights of all events add up to the level of the limiter: the memory forgets nothing and adds nothing.
 #[test]
 fn the_weights_of_the_events_add_up_to_the_level() {
     for (limiter, unit) in [
@@ -171,7 +171,7 @@ fn heading(scope: &Scope, view: &Viewport) -> Option<String> {
 #[test]
 fn it_is_drawn_on_demand_at_the_right_edge_or_the_crosshair() {
     let mut scope = decided("sliding-log 10/10s");
-    // At 10.5 s the log holds what came since 0.5 s.
+    // At 10.5 s the log holds the events since 0.5 s.
     let [_, right] = edges(DESK[0]);
     let x = |seconds: f64| right - (13.0 - seconds) * (right - 60.0) / 20.0;
     let pointer = Some([x(10.5), 0.0]);

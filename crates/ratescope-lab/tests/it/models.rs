@@ -234,7 +234,7 @@ fn a_line_that_is_switched_on_has_its_past() {
     assert!(columns(&scope).len() > 100);
     let replayed = run(&link);
     assert_eq!(columns(&replayed), columns(&scope));
-    // Nothing but what is seen of the run has changed, and it goes on.
+    // Only the view of the run has changed, and it goes on.
     assert_eq!(scope.link().unwrap().commands, without.commands);
     let counts = |s: &Scope| (s.now(), s.instrument().allowed(), s.instrument().refused());
     let mut plain = run(&without.to_string());
@@ -266,7 +266,7 @@ fn another_decay_interval_keeps_events_per_second_and_what_is_queued() {
     near(after, level);
     near(twice, 2.0 * mean);
     near(double, 2.0 * n);
-    // It drains half as fast now, and a lower limit cuts what no longer fits.
+    // It drains half as fast now, and a lower limit cuts the part that no longer fits.
     near(values(&scope, at(23.0))[0], level - 1.0);
     near(values(&turned(",21:decay=20s,21:limit=4"), at(21.0))[0], 4.0);
     assert_eq!(values(&turned(",21:decay=20s,21:limit=0"), at(21.0))[0], 0.0);

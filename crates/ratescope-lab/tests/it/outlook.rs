@@ -1,4 +1,4 @@
-//! The limiter does what the scope tells of it beforehand.
+//! The limiter does as the scope predicts.
 
 use crate::recorded;
 use crate::table;
@@ -59,7 +59,7 @@ fn as_many_pass_evenly_as_the_limiter_lets_through() {
                         Fate::Over(over) => over.events,
                         _ => f64::INFINITY,
                     };
-                    // At the limit itself, and at what rounds to it, only rounding decides.
+                    // At the limit itself, and at numbers that round to it, only rounding decides.
                     let at_limit = (outlook.steady / limit - 1.0).abs() <= 1e-9;
                     let unseen = told.is_finite() && told > f64::from(MANY);
                     if !at_limit && !unseen {

@@ -1,4 +1,4 @@
-//! Colours that can be told apart and read, by whoever looks.
+//! Colours that everybody can tell apart and read.
 
 use ratescope_lab::plot::Ink;
 use ratescope_lab::plot::palette::Theme;

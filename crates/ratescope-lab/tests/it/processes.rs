@@ -1,4 +1,4 @@
-//! Several processes that share a limit: what passes over it, what each believes, and how often Redis is asked.
+//! Several processes that share a limit: the events beyond it, the level that each knows, and the calls to Redis.
 
 use crate::recorded::compared;
 use ratescope::Time;
@@ -128,7 +128,7 @@ fn leases_cost_few_calls() {
         let run = compared(&link);
         let told = shared(&run);
         let [leased, exact] = run.lanes() else { panic!() };
-        // What waits in leases is refused elsewhere, a tenth of the limit at most.
+        // Events left in leases are refused elsewhere, a tenth of the limit at most.
         assert!(leased.allowed() <= exact.allowed() + 100, "{limiter}");
         assert!(leased.allowed() + 100 >= exact.allowed(), "{limiter}");
         assert!(told.over() <= 100.0, "{limiter}: {}", told.over());
@@ -151,7 +151,7 @@ fn refused_events_are_told_together() {
     }
 }
 
-/// A process that is synced lets pass what it knows to be free, until it hears of the others.
+/// A process that is synced lets as much pass as it knows to be free, until it hears of the others.
 #[test]
 fn syncs_tell_the_others_later() {
     let told = |others: &str, script: &str, at: u32| {
@@ -171,7 +171,7 @@ fn syncs_tell_the_others_later() {
     // As of 2 s, the second knows of 200, and so on; 2 s later 20 have drained. The first has counted 5 more.
     let near = |level: f64, of: f64| (level - of).abs() < 1e-6;
     assert!(levels.iter().zip([85.0, 180.0, 280.0, 380.0]).all(|(a, b)| near(*a, b)), "{levels:?}");
-    // Little by little, each knows what the others did a second ago.
+    // Little by little, each learns of the events of the others a second ago.
     let (passed, over, calls, _) = told("processes=4", "8/1s", 20);
     assert_eq!((passed, over), (159, 0.0));
     assert!((70..=80).contains(&calls), "{calls}");

@@ -3,7 +3,7 @@
 use ratescope_lab::compare::{Comparison, Link};
 use ratescope_lab::view::compare::{Job, job};
 
-/// The clients of all tables: fifty requests, five times what may pass at once.
+/// The clients of all tables: fifty requests, five times as many as may pass at once.
 const CLIENTS: &str = "5 clients of 10";
 
 const HEAD: &str =

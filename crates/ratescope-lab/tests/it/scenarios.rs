@@ -1,4 +1,4 @@
-//! The scenarios on the page show what their sentences say.
+//! The scenarios on the page are as their sentences say.
 
 use crate::recorded::at;
 use ratescope::{Limiter, Retry, Time};
@@ -264,7 +264,7 @@ fn what_is_expensive_is_refused_before_or_paid_for_after() {
     let (replay, text) = scenario("Expensive requests");
     says(&text, &["20 at 20.5 s and 8 at 40.5 s", "refuses 9 cheap"]);
     assert_eq!(replay.sent(), 31);
-    // What became of the two, and how many of the cheap ones were refused.
+    // The fate of the two, and how many of the cheap ones were refused.
     let verdicts = |lane: usize| {
         let passed = |seconds: f64| {
             let [before, after] = [seconds, seconds + 1e-6].map(|s| again(&replay, s));
@@ -301,7 +301,7 @@ fn bob_pays_for_ann_unless_each_has_a_limit() {
         his.iter().filter(one).count()
     };
     assert_eq!([0, 1, 2].map(refused), [19, 0, 0]);
-    // Ann alone: what passed without his 19. And the address, in every 10 s.
+    // Ann alone: the requests that passed without his 19. And the address, in every 10 s.
     let passed: Vec<u64> = replay.lanes().iter().map(Lane::allowed).collect();
     assert_eq!(passed[1..], [60 + 19, 36 + 19]);
     for lane in [0, 2] {
@@ -518,7 +518,7 @@ fn one_client_without_manners_pays_alone_if_each_has_a_limit() {
     }
 }
 
-/// What passed, the most over the limit, and the calls to Redis, of each lane.
+/// The events that passed, the most over the limit, and the calls to Redis, of each lane.
 fn told(replay: &Comparison) -> Vec<(u64, f64, u64)> {
     let each = replay.lanes().iter().map(|lane| {
         let shared = lane.shared().unwrap();

@@ -303,7 +303,7 @@ fn the_picture_has_room_for_what_is_bounded() {
     assert!((off - 1.0).abs() < 1e-6 && (on - 1.582).abs() < 1e-3, "{off} and {on}");
 }
 
-/// In the past as well. What was not seen is shaded, with the reason.
+/// In the past as well. A stretch that was not seen is shaded, with the reason.
 #[test]
 fn a_gap_is_shaded_where_it_was() {
     let scope = run("mode=leaky&auto-rate=2&at=80");

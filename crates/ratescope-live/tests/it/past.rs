@@ -90,7 +90,7 @@ fn a_viewer_who_was_cut_off_is_told_what_is_missing() {
     assert_eq!(rows(&said, 0), [json!([100, 1, 0, 0])]);
     let back = Wanted::read("", last.as_deref());
     send(&scene, 103.5, 2);
-    // What was kept for viewers is forgotten, and the past is not.
+    // The notes for viewers are forgotten, and the past is not.
     for secs in [200.0, 300.0] {
         scene.probe.forget(at(secs));
     }
@@ -129,7 +129,7 @@ fn a_clock_that_jumps() {
     let scene = sent(&[(1000.5, 1), (1010.5, 1), late, (1020.0, 1)]);
     let told = |ring, secs| all(&scene, secs, ring);
     assert_eq!(told(0, 1021.0), [[1000, 1, 0, 0], [1010, 2, 0, 0], [1020, 1, 0, 0]]);
-    // Set back by more: what was later has no place, and the sums go on.
+    // Set back by more: later seconds have no place, and the sums go on.
     send(&scene, 1005.0, 5);
     send(&scene, 1006.0, 1);
     assert_eq!(told(0, 1007.0), [[1000, 1, 0, 0], [1005, 5, 0, 0], [1006, 1, 0, 0]]);
@@ -143,7 +143,7 @@ fn a_clock_that_jumps() {
     let (said, _) = super::viewers::told(&scene.look(&Wanted::default(), 1009.0).next(at(1009.0)));
     assert_eq!(said["sums"], json!([1_009_000_000, 210, 0, 0]));
     assert!(rows(&said, 0).iter().all(|row| row[0].as_i64().unwrap() < 1009));
-    // A viewer is told all of it again, since it knows what has no place any more.
+    // A viewer is told all of it again, since it knows seconds that have no place any more.
     let scene = Scene::new(RULES, Probe::default());
     send(&scene, 100.0, 1);
     let mut viewer = scene.look(&Wanted::default(), 200.0);
@@ -211,7 +211,7 @@ fn threads_count_into_one_past() {
 }
 
 proptest! {
-    /// Whatever comes when, each ring has every event once, in the stretch in which it came.
+    /// At any times, each ring has every event once, in the stretch in which it came.
     #[test]
     fn the_rings_have_each_event_once(
         events in prop::collection::vec((0_u64..8_000_000, 1_u32..4), 1..200),

@@ -16,8 +16,8 @@ use ratescope_tower::RateLimitLayer;
 use std::sync::Arc;
 use tower_service::Service;
 
-/// If the events that viewers are told of a key are put to its limiter again, the answers are those of the
-/// service: the same levels, bit for bit, and the same verdicts. So the page shows of a key what happened.
+/// If the events that viewers are told of a key are put to its limiter again, the answers are those of the service: the
+/// same levels, bit for bit, and the same verdicts. So the page shows the events of a key as they happened.
 #[test]
 fn a_key_that_is_watched_is_the_replay_of_its_events() {
     for limiter in [

@@ -1,4 +1,4 @@
-//! The probe, and what it tells the viewers of Live.
+//! The probe, and its news for the viewers of Live.
 
 use ratescope::Time;
 use ratescope::event::Event;
@@ -134,7 +134,7 @@ fn a_slow_viewer_is_told_how_much_it_lost() {
     assert_eq!(lost, [json!({"events": 4200 - ratescope_live::EVENTS})]);
 }
 
-/// Whoever comes after an incident learns who was refused.
+/// A viewer who comes after an incident learns who was refused.
 #[test]
 fn refused_keys_are_known_though_nobody_looked() {
     let scene = Scene::new(RULES, Probe::default());

@@ -46,7 +46,7 @@ fn grpc(message: &[u8]) {
     run(Grpc::new(Arc::new(service(RULES).0)).call(request));
 }
 
-/// A body has a longest length, so its bytes need no more than what is fixed: 48 bytes for each byte of JSON. A
+/// A body has a longest length, so its bytes need no more than a fixed amount: 48 bytes for each byte of JSON. A
 /// descriptor that is empty has 2 bytes by gRPC and 3 as JSON, and takes 96.
 const PARSERS: &[Parser] = &[
     Parser::new("json: a long domain", ["{\"domain\":\"", "\\u00e4", "\"}"], json, 0).at_most(HTTP),

@@ -249,8 +249,8 @@ fn hits_are_given_back() {
     assert_eq!(left(vec![own(2, true)]), (Code::Ok, vec![2]));
 }
 
-/// Whoever fills a limit again and again, holds all of it open and then ends it at once gets back no more than what the
-/// limit still counts.
+/// A client that fills a limit again and again, holds all of it open and then ends it at once gets back no more than
+/// what the limit still counts.
 #[test]
 fn hits_that_are_held_open_are_no_credit() {
     for (limiter, most) in [
@@ -302,7 +302,7 @@ fn hits_are_given_back_by_the_time_of_the_answer() {
     // Nothing was counted at a time that is made up.
     assert_eq!(left(back(&[("user", "ann")], 1, "1000000000000001")), 1);
     assert_eq!(left(back(&[("user", "ann")], 1, &counted_at(&first))), 2);
-    // What a bucket has drained since is gone: ten in ten minutes.
+    // The part that a bucket has drained since is gone: ten in ten minutes.
     let ip = RateLimitDescriptor { hits_addend: Some(30), ..descriptor(&[("ip", "a")]) };
     let counted = counted_at(&ask(&service, &request(vec![ip])).unwrap());
     clock.advance(Span::from_mins(10));
@@ -342,7 +342,7 @@ fn hits_are_not_given_back_without_their_time() {
     assert_eq!(ask(&service, &request(vec![taken])).unwrap().statuses[0].current_limit, None);
 }
 
-/// Limiters that measure a rate can't give hits back, since their states don't tell what is left of these.
+/// Limiters that measure a rate can't give hits back, since their states don't tell how much is left of these.
 #[test]
 fn limiters_that_cannot_give_back_refuse_it() {
     let text =
@@ -452,7 +452,7 @@ fn a_limit_for_all_is_asked_whatever_the_descriptors_are() {
     assert_eq!(codes, [ok, ok, ok, ok, over]);
 }
 
-/// It counts what the dearest descriptor costs, and gives back what is given back.
+/// It counts the cost of the dearest descriptor, and gives back as much.
 #[test]
 fn what_a_limit_for_all_counts() {
     let (service, _) = service("domain: web\nlimit: fixed-window 9/1h\ndescriptors: [{key: x}]\n");
@@ -493,7 +493,7 @@ fn rule(at: usize, (limit, count, label, replaces): (bool, u32, bool, Option<usi
     text
 }
 
-/// How a descriptor is drawn: its key and value, and what it asks for.
+/// How a descriptor is drawn: its key and value, and its hits.
 type Drawn = (usize, u8, u8, u64);
 
 fn drawn((key, value, kind, hits): Drawn) -> RateLimitDescriptor {
@@ -562,7 +562,7 @@ fn a_delay_is_a_refusal() {
     assert_eq!(header(&delayed, "retry-after"), Some("1"));
 }
 
-/// A proxy can't wait, so what would have to wait is not left of a queue.
+/// A proxy can't wait, so the room of a queue is not told as remaining.
 #[test]
 fn nothing_is_left_of_a_queue_that_would_have_to_wait() {
     for (limit, left) in [

@@ -259,7 +259,7 @@ fn a_folder_may_be_without_rules_if_that_is_allowed() {
     assert_eq!(left(&service, "web"), None);
 }
 
-/// As long as its link leads nowhere, rules stay in force; so does what takes the place of a file that it was.
+/// Rules stay in force while their link leads nowhere, or when something else takes the place of their file.
 #[cfg(unix)]
 #[test]
 fn a_link_that_leads_nowhere_lifts_no_limits() {
@@ -332,7 +332,7 @@ fn a_start_without_right_rules_is_refused_with_all_reasons() {
     }
 }
 
-/// Limits of another program are refused by its name, with what to write, and what is to be written is right.
+/// Limits of another program are refused by its name, with rules to write instead, and these are right.
 #[test]
 fn limits_of_limitador_are_refused_by_name() {
     let folder = Folder::new("limitador");

@@ -1,4 +1,4 @@
-//! Envoy's rate limit quota service: what each Envoy is assigned, by a clock that is set.
+//! Envoy's rate limit quota service: the assignments of each Envoy, by a clock that is set.
 
 use super::requests::{ask, descriptor, request, service};
 use bytes::Bytes;
@@ -143,14 +143,14 @@ fn what_is_assigned_is_counted_and_what_was_not_used_is_given_back() {
     assert_eq!(report(&mut envoy, ann, 1, 0), ["ann 11"]);
     assert_eq!(left(&service, ann), 88);
     clock.advance(Span::from_secs(5));
-    // What is left of the first assignment can be used until the second one arrives.
+    // The rest of the first assignment can be used until the second one arrives.
     assert_eq!(report(&mut envoy, ann, 3, 0), ["ann 11"]);
     assert_eq!(left(&service, ann), 77);
     clock.advance(Span::from_secs(5));
     // Two more were used. The first assignment has ended, and 6 of it were surely not used.
     assert_eq!(report(&mut envoy, ann, 2, 0), ["ann 11"]);
     assert_eq!(left(&service, ann), 77 + 6 - 11);
-    // The stream breaks. What the Envoy has stays counted, until the limit forgets it.
+    // The stream breaks. The Envoy's assignment stays counted, until the limit forgets it.
     drop(envoy);
     assert_eq!(left(&service, ann), 72);
     clock.advance(Span::from_mins(1));
@@ -234,7 +234,7 @@ fn envoys_share_what_is_left_and_others_see_it() {
     assert_eq!(report(&mut one, ann, 0, 1), ["ann 11"]);
     assert_eq!(report(&mut other, ann, 0, 1), ["ann 6"]);
     clock.advance(Span::from_secs(5));
-    // A thousand requests a second: each gets its part of what is left.
+    // A thousand requests a second: each gets its part of the rest.
     assert_eq!(report(&mut one, ann, 11, 4989), ["ann 41"]);
     assert_eq!(report(&mut other, ann, 6, 4994), ["ann 21"]);
     for expected in [["ann 10"], ["ann 5"], ["ann 3"], ["ann 1"], ["ann 1"], ["ann 1"]] {
@@ -243,12 +243,12 @@ fn envoys_share_what_is_left_and_others_see_it() {
     }
     // All 100 are assigned, to the first one up to here.
     assert_eq!(left(&service, ann), 0);
-    // They keep what they have, which may not be used up yet.
+    // They keep their assignments, which may not be used up yet.
     assert_eq!([renew(&mut one), renew(&mut other)], [const { Vec::<String>::new() }; 2]);
     assert_eq!(report(&mut other, ann, 0, 9), ["ann DenyAll"]);
     let check = request(vec![descriptor(&[ann])]);
     assert_eq!(ask(&service, &check).unwrap().overall_code(), Code::OverLimit);
-    // The other one ends; what is left later is for the first one.
+    // The other one ends; from then on the rest is for the first one.
     drop(other);
     clock.advance(Span::from_mins(1));
     assert_eq!(report(&mut one, ann, 0, 60_000), ["ann 100"]);
@@ -574,7 +574,7 @@ proptest! {
         breaks in 0..3u64,
     ) {
         let passed = passed(("once", "all"), &steps, breaks, |_| 300)?;
-        // A stream that broke has lost what its Envoy held.
+        // A stream that broke has lost the events that its Envoy held.
         prop_assert!(breaks > 0 || passed == 300, "{passed}");
     }
 

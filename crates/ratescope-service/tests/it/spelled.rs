@@ -30,7 +30,7 @@ pub(crate) const LOGIN: &[&str] = &[
     "http://h/login",
 ];
 
-/// What some servers take for `/login`, and others do not.
+/// Paths that some servers take for `/login`, and others do not.
 pub(crate) const DOUBTFUL: &[&str] = &[
     "/x%2f..%2flogin",
     "/%2Flogin",

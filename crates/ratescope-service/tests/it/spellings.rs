@@ -83,7 +83,7 @@ fn in_auth() {
     }
 }
 
-/// What is no path is not read as one.
+/// A value that is no path is not read as one.
 #[test]
 fn a_value_that_is_any_text_is_not_refused() {
     let forms = Forms { each: [("url".to_owned(), Form::Path)].into(), ..Forms::default() };

@@ -60,7 +60,8 @@ fn exceptions_go_on() {
     assert_eq!(codes, [Code::Ok, Code::Ok, Code::OverLimit]);
 }
 
-/// What was cut or changed is refused, or the domain starts over: it never panics, and no other domain is harmed.
+/// Bytes that were cut or changed are refused, or the domain starts over: nothing panics, and no other domain is
+/// harmed.
 #[test]
 fn bytes_that_were_cut_or_changed() {
     let before = service(States::in_memory(100));

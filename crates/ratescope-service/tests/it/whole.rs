@@ -46,7 +46,7 @@ async fn left(service: &Service<SystemClock>) -> u32 {
     answer.statuses[0].limit_remaining
 }
 
-/// Forty requests at once, in both orders: the shared limit has counted what was allowed.
+/// Forty requests at once, in both orders: the shared limit has counted the allowed ones.
 async fn assert_exact(service: Arc<Service<SystemClock>>) {
     let one = |i: usize| {
         let service = Arc::clone(&service);
@@ -109,7 +109,7 @@ async fn who_hangs_up_spends_nothing_that_others_share() {
     assert_eq!(left(&service).await, 995);
 }
 
-/// What is refused twice in one request is counted nowhere.
+/// A descriptor that is refused twice in one request is counted nowhere.
 #[tokio::test]
 async fn a_descriptor_twice_counts_twice_or_not_at_all() {
     let service = service(States::in_memory(1000));

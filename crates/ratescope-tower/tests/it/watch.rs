@@ -166,7 +166,7 @@ fn only_a_regular_file_is_read() {
     assert_eq!(settled(&mut watch).name(), "applied");
 }
 
-/// The thread: it looks, it reports, and it ends with what holds it.
+/// The thread: it looks, it reports, and it ends with its owner.
 #[test]
 fn a_thread_that_looks() {
     let folder = Folder::new("thread");

@@ -68,7 +68,7 @@ fn after_one_period_of_silence_37_percent_are_left() {
 fn an_isolated_event_is_one_event_a_period() {
     let exim = DecayingRate { period: Span::from_secs(10) };
     let first = exim.measure(None, at(0.0), 1.0);
-    // After a whole period the mean of the gap and what is left of the first are exactly 1.
+    // After a whole period the mean of the gap and the rest of the first are exactly 1.
     assert_is(exim.measure(Some(first), at(10.0), 1.0).rate, 1.0);
     assert_eq!(exim.measure(Some(first), at(10.1), 1.0).rate, 1.0);
     assert!(exim.measure(Some(first), at(9.9), 1.0).rate > 1.0);

@@ -78,7 +78,7 @@ fn many_keys() {
     assert_eq!((users.states().len(), users.limiter()), (4, &Gcra::per_minute(6)));
 }
 
-/// What passes after a wait says so, and is waited for.
+/// The decision about an event that passes after a wait says so, and the wait is kept.
 #[test]
 fn a_queue() {
     let clock = FakeClock::default();
@@ -221,7 +221,7 @@ fn a_limit_of_nothing() {
         keyed.charge_key(&1, 5).unwrap();
         assert!(!keyed.check_key(&1).is_allowed() && keyed.check_key_n(&2, 0).is_allowed());
     }
-    // What was counted before counts on.
+    // Events that were counted before go on counting.
     let users = RateLimiter::<str, _>::keyed(PerKey::new(Gcra::per_hour(2)), 10)
         .with_clock(FakeClock::default());
     assert!(users.check_key("ann").is_allowed());

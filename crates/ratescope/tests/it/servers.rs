@@ -82,7 +82,7 @@ fn a_full_bucket_of_envoy_may_hold_a_little_less() {
 }
 
 proptest! {
-    /// Whatever the rounding of the host's clock.
+    /// With any rounding of the host's clock.
     #[test]
     fn a_new_bucket_of_envoy_is_full(
         (tokens, millis, burst) in (1..10_000_u32, 50..100_000_u32, 1..10_000_u32),

@@ -1,5 +1,5 @@
-//! The one language of spans, rates and times: what is written is read back, and what cannot be
-//! read is answered with what would be right.
+//! The one language of spans, rates and times: written texts are read back, and the error about a text that cannot be
+//! read says what would be right.
 
 use crate::common;
 use crate::table;

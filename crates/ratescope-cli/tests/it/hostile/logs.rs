@@ -42,7 +42,7 @@ fn syslog(log: &[u8]) {
     read(Format::SYSLOG, "2024-05-01T12:00:00Z a sshd[1]: Failed password for a from ::1\n", log);
 }
 
-/// An entry of a journal, and what comes after it.
+/// An entry of a journal, and the text after it.
 fn exported(log: &[u8]) {
     let first = "__CURSOR=s=1\n__REALTIME_TIMESTAMP=971186136000000\nSYSLOG_IDENTIFIER=sshd\n\
                  MESSAGE=Failed password for a from ::1\n\n";

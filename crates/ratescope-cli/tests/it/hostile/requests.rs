@@ -1,4 +1,4 @@
-//! What comes by HTTP: requests for the page and for Live, and answers that ask for a pause.
+//! Input by HTTP: requests for the page and for Live, and answers that ask for a pause.
 
 use crate::hostile::growth::{Parser, are_linear};
 use crate::hostile::text;

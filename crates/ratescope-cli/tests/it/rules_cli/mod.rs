@@ -168,7 +168,7 @@ fn check_notes_a_network_that_is_a_text() {
     assert!(output.status.success());
 }
 
-/// What was read otherwise than written, and that a service lets nobody wait.
+/// Notes on parts that were not read as they are written, and on a service, which lets nobody wait.
 #[test]
 fn check_notes_what_is_not_as_it_seems() {
     let text = "domain: web
@@ -347,7 +347,7 @@ ok      right
     assert!(said.contains("cases_unknown_key.yaml:3:5: \"evnets\""), "{said}");
 }
 
-/// `ratescope … | true`: whoever reads may have seen enough, which is no error. A test that fails is one.
+/// `ratescope … | true`: a reader may have seen enough, which is no error. A test that fails is one.
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let failing =
@@ -402,7 +402,7 @@ fn a_terminal_obeys_nothing() {
     for args in [
         &["check", &rules][..],
         &["explain", &rules, "a\u{1b}[31m=b\u{202e}"],
-        // What is no argument, such as a file of this name, is repeated in the message.
+        // A text that is no argument, such as a file of this name, is repeated in the message.
         &["explain", &rules, "a\u{1b}[31m\u{202e}"],
         &["test", &rules, &cases],
     ] {
@@ -411,7 +411,7 @@ fn a_terminal_obeys_nothing() {
         let is_wrong = |c: char| c != '\n' && ratescope::internal::visible(c) != c;
         assert!(!all.is_empty() && !all.contains(is_wrong), "{args:?}: {all:?}");
     }
-    // Long ones are cut, and what is wrong with them is still said.
+    // Long ones are cut, and the message still says what is wrong.
     let long = "é".repeat(50_000);
     let (option, value) = (format!("--{long}"), format!("--clients={long}"));
     for (args, wrong, most) in [

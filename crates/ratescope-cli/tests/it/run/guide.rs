@@ -1,4 +1,4 @@
-//! The manual for operators: what it shows is right.
+//! The manual for operators: its examples are right.
 
 use super::program::{Program, get};
 use super::server::Server;
@@ -125,7 +125,7 @@ tests:
       - {fields: {user: ann}, expect: refused}
 ";
 
-/// What the lines of the manual are run in: the files that it names, a program with its first rules, and a Redis.
+/// The place where the lines of the manual run: the files that it names, a program with its first rules, and a Redis.
 struct Shell<'a> {
     folder: &'a Folder,
     program: &'a Program,
@@ -133,12 +133,12 @@ struct Shell<'a> {
 }
 
 impl Shell<'_> {
-    /// Runs a line, and returns what it prints.
+    /// Runs a line, and returns its output.
     fn run(&self, line: &str) -> String {
         let (name, rest) = line.split_once(' ').unwrap();
         let words: Vec<&str> = rest.split(' ').collect();
         match (name, words.as_slice()) {
-            // What it would serve with is checked. It is started by the other tests.
+            // Its configuration is checked. The other tests start it.
             ("ratescope", ["run", args @ ..]) => {
                 let args = args.iter().filter(|arg| **arg != "--check").copied();
                 self.ratescope(&["run", "--check"].into_iter().chain(args).collect::<Vec<_>>())
@@ -191,7 +191,7 @@ impl Shell<'_> {
         printed(shell.args(["-c", line]).current_dir(self.folder.path(".")), "")
     }
 
-    /// Sends a line to Redis; what is in quotes is one word.
+    /// Sends a line to Redis; a text in quotes is one word.
     fn redis(&self, line: &str) -> String {
         let Some(redis) = self.redis else { return String::new() };
         let line = line.trim_start_matches("redis-cli ").replace(">PASSWORD", ">secret");

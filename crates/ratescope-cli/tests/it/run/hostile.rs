@@ -99,7 +99,7 @@ async fn strangers_do_no_harm() {
     drop(idle);
 }
 
-/// What strangers hold is bounded, for each connection and for all of them.
+/// The memory that strangers hold is bounded, for each connection and for all of them.
 #[tokio::test]
 async fn strangers_hold_little() {
     let program = Program::of(RULES, &[]);
@@ -134,7 +134,7 @@ async fn strangers_hold_little() {
             calls.push((answer, body));
         }
     }
-    // A usual request is answered, whoever holds what.
+    // A usual request is answered all the while.
     let ann = request(vec![descriptor(&[("user", "ann")])]);
     for code in [Code::Ok, Code::Ok, Code::OverLimit] {
         assert_eq!(channel.should_rate_limit(&ann).await.unwrap().overall_code(), code);
@@ -143,7 +143,7 @@ async fn strangers_hold_little() {
     assert_eq!(get(program.http, "/check?user=eve", "").0, 200);
     if let (Some(before), Some(after)) = (before, memory(&program)) {
         let grown = after.saturating_sub(before);
-        // Of each kind 64 MiB, and what is free and the connections themselves.
+        // Of each kind 64 MiB, besides free memory and the connections themselves.
         assert!(grown < (2 * 64 + 48) << 10, "{grown} KiB");
     }
     drop((heads, calls));
@@ -190,7 +190,7 @@ fn file_handles_are_kept_for_rules_and_operators() {
     assert!(!rest.contains("no connection can be accepted"), "{rest}");
 }
 
-/// What clients make the crates below log is bounded.
+/// The lines that clients make our dependencies log are bounded.
 #[cfg(unix)]
 #[tokio::test]
 async fn strangers_do_not_fill_the_log() {
@@ -251,7 +251,7 @@ fn ask_and_never_read(at: SocketAddr, beginning: &[u8], request: &[u8]) {
     }
 }
 
-/// Who reads no answers loses the connection after a time, on each port. A viewer of Live, who reads what there is, keeps
+/// Who reads no answers loses the connection after a time, on each port. A viewer of Live, who reads all of them, keeps
 /// it for as long as the stream lasts.
 #[test]
 fn who_never_reads_holds_no_connection() {
@@ -292,7 +292,7 @@ async fn who_leaves_no_room_for_an_answer_holds_no_call() {
     assert_eq!(silent.data().await.unwrap().unwrap().last(), Some(&2), "it ends");
 }
 
-/// All answers that are not read share a budget of 64 MiB beyond what each connection may hold, and each takes 32 KiB.
+/// All answers that are not read share a budget of 64 MiB beyond the part of each connection, and each takes 32 KiB.
 #[tokio::test]
 async fn answers_that_nobody_reads_are_bounded() {
     let program = Program::of(RULES, &["--unread", "1h"]);
@@ -313,7 +313,7 @@ async fn answers_that_nobody_reads_are_bounded() {
         }
     }
     assert_eq!(refused, 10 * (250 - 2) - 2048);
-    // Whoever reads is served, and what is given up makes room.
+    // Clients who read are served, and streams that are given up make room.
     let mut channel = Channel::open(program.grpc).await;
     assert!(
         channel.should_rate_limit(&request(vec![descriptor(&[("user", "eve")])])).await.is_ok()
@@ -355,7 +355,7 @@ async fn open_streams_take_no_answers() {
         assert!(!refused(&answer), "{answer:?}");
         held.push(answer);
     }
-    // Whoever comes then may still ask for the health.
+    // Later clients may still ask for the health.
     let mut other = Channel::open(program.grpc).await;
     assert_eq!(other.call("/grpc.health.v1.Health/Check", &[]).await, (0, vec![8, 1]));
     drop(watchers);

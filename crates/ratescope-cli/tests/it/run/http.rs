@@ -218,7 +218,8 @@ fn a_stranger_can_not_pose() {
     assert_eq!([auth("198.51.100.1"), auth("198.51.100.2")], [200, 429]);
 }
 
-/// Behind two proxies the client is the second address from the right, and what it wrote itself does not count.
+/// Behind two proxies the client is the second address from the right, and the addresses that it wrote itself do not
+/// count.
 #[test]
 fn proxies_are_counted() {
     let of = |program: &Program, header: &str, list: &str| {
@@ -306,7 +307,7 @@ fn the_domain_in_the_path_is_decoded() {
     }
 }
 
-/// A page of another site can't spend or give back what others have, unless its origin may.
+/// A page of another site can't spend the limits of others, or give hits back, unless its origin may.
 #[test]
 fn what_a_browser_sends_for_another_site() {
     let program =
@@ -365,7 +366,7 @@ fn what_a_browser_sends_for_another_site() {
     );
 }
 
-/// A proxy can't wait, so what would have to wait is not left.
+/// A proxy can't wait, so the room of the queue is not told as remaining.
 #[test]
 fn a_queue_of_which_nothing_passes_at_once() {
     let rules = "domain: web\nlimit: leaky-bucket 5/1h per user\n";

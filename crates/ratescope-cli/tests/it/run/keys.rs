@@ -103,7 +103,7 @@ fn a_limit_that_is_raised_on_redis_is_raised_in_all_processes() {
     );
 }
 
-/// What is asked for, as soon as it is there.
+/// Asks until there is an answer.
 fn until<T>(ask: impl Fn() -> Option<T>) -> T {
     let begun = std::time::Instant::now();
     loop {
@@ -161,7 +161,7 @@ fn a_client_that_is_refused_on_redis_is_found_and_reset() {
     find_look_and_reset(&Program::of(RULES, &["--store", &redis.url()]));
 }
 
-/// Whoever tries tokens is told once a minute, without the token; whoever gives none is not.
+/// Attempts with wrong tokens are logged once a minute, without the token; those without any are not.
 #[cfg(unix)]
 #[test]
 fn wrong_tokens_are_told() {

@@ -18,7 +18,7 @@ fn until(program: &Program, said: &str) {
     while !get(program.admin, "/healthz?verbose", "").1.contains(said) {}
 }
 
-/// What a program with these arguments says instead of running.
+/// The error of a program that does not start with these arguments.
 fn refused(args: &[&str], variable: Option<&str>) -> String {
     let mut run = command(&["run", "--check", "rules.yaml"]);
     run.args(args).envs(variable.map(|value| ("RATESCOPE_STORE_PASSWORD", value)));

@@ -84,7 +84,7 @@ fn what_can_not_run_is_refused_with_a_reason() {
     assert_refused(&twice, &["--field", "user", "two headers"]);
 }
 
-/// What would have to wait is refused by a service, and both commands that check rules say so.
+/// A service refuses events that would have to wait, and both commands that check rules say so.
 #[test]
 fn a_limit_that_lets_events_wait_is_noted() {
     let folder = Folder::new("waits");
@@ -192,7 +192,7 @@ fn the_gauges_are_set_between_two_looks_at_the_files() {
     while !get(program.admin, "/metrics", "").1.contains("\nratescope_keys{layer=\"web\"} 1\n") {}
 }
 
-/// Somebody puts a pipe in the place of a rule file: nobody waits for what is never written there.
+/// Somebody puts a pipe in the place of a rule file: nobody waits for text that is never written there.
 #[cfg(unix)]
 #[test]
 fn a_pipe_is_no_rule_file() {
@@ -224,7 +224,7 @@ fn a_log_that_can_not_be_written_ends_nothing() {
     assert!(program.running.0.wait().unwrap().success());
 }
 
-/// Whoever reads the log has stopped reading: that holds up no decision, and not the end.
+/// The reader of the log has stopped: that holds up no decision, and not the end.
 #[cfg(unix)]
 #[test]
 fn a_log_that_nobody_reads_holds_up_nothing() {

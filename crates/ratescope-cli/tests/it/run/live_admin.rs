@@ -40,7 +40,7 @@ fn live_is_on_the_admin_port() {
     assert!(program.running.0.wait().unwrap().success());
 }
 
-/// Without a token, what the port tells is told at names of this machine only: a site could have a name of its own lead
+/// Without a token, the port answers only at names of this machine: a site could have a name of its own lead
 /// here, and its page would read the answers. A probe of a supervisor may name any host.
 #[test]
 fn a_foreign_name_that_leads_here_is_told_nothing() {

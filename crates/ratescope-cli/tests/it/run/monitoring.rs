@@ -123,7 +123,7 @@ async fn the_names_of_envoyproxy_ratelimit() {
     assert!(!metrics.contains("ratescope_hits_total"), "{metrics}");
 }
 
-/// The names of our metrics and of those of the process in a text, without what a histogram appends.
+/// The names of our metrics and of those of the process in a text, without the endings of a histogram.
 fn named(text: &str) -> BTreeSet<&str> {
     let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
     let words = text.split(|c| !is_name(c));

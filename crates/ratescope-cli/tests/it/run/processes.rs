@@ -1,9 +1,9 @@
-//! Three processes on one Redis, each behind a connection of its own, which is slow, breaks or leads nowhere. The clock of
-//! one of them is an hour ahead. Clients note what was decided and when, and the whole history is held against the bounds of
-//! `ratescope::share`.
+//! Three processes on one Redis, each behind a connection of its own, which is slow, breaks or leads nowhere. The clock
+//! of one of them is an hour ahead. Clients note the decisions with their times, and the whole history is held against
+//! the bounds of `ratescope::share`.
 //!
-//! An event passes between the time at which it is sent and that at which its answer is there. So what is found in a window
-//! of these times has passed in it, however slow the machine is.
+//! An event passes between the time at which it is sent and that at which its answer is there. So the events that are
+//! found in a window of these times have passed in it, however slow the machine is.
 
 use super::nodes::Cluster;
 use super::program::{Channel, Program, get};
@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// What is left of a log is known exactly, and a bucket limits its pace.
+/// The rest of a log is known exactly, and a bucket limits its pace.
 const RULES: &str = "
 domain: web
 descriptors:
@@ -47,7 +47,7 @@ const DELAYS: [Duration; 3] =
 /// The clients of each process.
 const CLIENTS: usize = 4;
 
-/// What goes wrong in a round, at one process.
+/// The fault of a round, at one process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     Nothing,
@@ -198,7 +198,7 @@ impl Client {
         Client { process, port, channel: None }
     }
 
-    /// Asks once. Returns what is left of the limit, too.
+    /// Asks once. Also returns the rest of the limit.
     async fn ask(&mut self, asked: RateLimitDescriptor) -> (Seen, Option<u32>) {
         let sent = Instant::now();
         let answer = self.answer(asked).await;
@@ -290,7 +290,7 @@ fn unknown(seen: &[Seen]) -> usize {
     seen.iter().filter(|one| one.passed.is_none()).count()
 }
 
-/// Holds a bound against what passed in any window.
+/// Holds a bound against the events that passed in any window.
 fn hold(what: &str, seen: &[Seen], most: impl Fn(Span) -> f64) {
     let mut passed: Vec<_> = seen.iter().filter(|one| one.passed == Some(true)).collect();
     passed.sort_by_key(|one| one.sent);
@@ -369,10 +369,10 @@ async fn round(fleet: &mut Fleet, number: usize, fault: Fault, buckets: &mut Vec
     let [first, mut log] = parts("log");
     assert!(passed(&first) <= LOG, "{what}: {} passed before", passed(&first));
     let most = if fault == Fault::Flushed { LOG + LENT } else { LOG };
-    // What is not answered may be counted, and a lease is lost with a process and with an answer.
+    // An event without an answer may be counted, and a lease is lost with a process and with an answer.
     let is_whole = unknown(&log) == 0 && fault != Fault::Killed;
     let unanswered = if is_whole { 0 } else { 2 * LENT + unknown(&log) };
-    // Redis has forgotten what passed before.
+    // Redis has forgotten the events that passed before.
     let least = if fault == Fault::Flushed { 0 } else { LOG - unanswered.min(LOG) };
     until(&format!("{what}: some of the log is lost"), async || {
         log.push(fleet.ask(0, descriptor(&[("log", &name)])).await);
@@ -402,7 +402,7 @@ async fn round(fleet: &mut Fleet, number: usize, fault: Fault, buckets: &mut Vec
             levels.push(SUM - fleet.left(process, &name).await);
         }
         let [level, ..] = levels[..] else { return false };
-        // What was counted while Redis was flushed is on neither side.
+        // Events that were counted while Redis was flushed are on neither side.
         if fault != Fault::Flushed {
             let most = passed(&sum) + unknown(&sum);
             assert!(level as usize <= most, "{what}: {level} were counted of {most}");

@@ -215,15 +215,15 @@ fn envoy_before_a_service_that_ends() {
     });
 }
 
-/// Two Envoys decide themselves by what they are assigned: together they admit what the limit does, whatever comes in
-/// between. All of it passes, since they report every 5 s what they need.
+/// Two Envoys decide themselves by what they are assigned: together they admit as much as the limit, whatever comes in
+/// between. All of it passes, since they report their needs every 5 s.
 #[cfg(unix)]
 #[test]
 fn two_envoys_with_quotas() {
     two_envoys("envoy-quotas", &[]);
 }
 
-/// What was not used of an assignment goes back to Redis.
+/// The unused part of an assignment goes back to Redis.
 #[cfg(unix)]
 #[test]
 fn two_envoys_with_quotas_on_redis() {
@@ -281,7 +281,7 @@ fn two_envoys(name: &str, store: &[&str]) {
     let [one, other] = passed("ann", 40);
     assert!(one > 0 && other > 0 && one + other == 40, "{one} and {other}");
     assert!(is_over("ann"));
-    // Others see what was assigned.
+    // Others see the assigned events.
     let left =
         |user: &str| get(limits.http, &format!("/check?domain=web&user={user}&hits=0"), "").0;
     assert_eq!([left("ann"), left("bob")], [429, 200]);
@@ -393,7 +393,7 @@ fn caddy() {
     assert!(refused.contains("retry-after: 3") && refused.contains("quota-exceeded"), "{refused}");
 }
 
-/// systemd finds little that the unit may do besides what it needs: an exposure of less than 2 of 10.
+/// systemd finds that the unit may do little more than it needs: an exposure of less than 2 of 10.
 #[test]
 fn the_unit_is_hardened() {
     let Some(systemd) = program("SYSTEMD_ANALYZE", "systemd-analyze") else { return };

@@ -14,7 +14,7 @@ descriptors:
 - {key: hash(mail), limit: gcra 9/1h}
 ";
 
-/// Two processes with one secret share what they count, and neither their logs nor Redis have the value: of a field
+/// Two processes with one secret share their counts, and neither their logs nor Redis have the value: of a field
 /// named as a header with credentials, of another that is taken from one, of one that is marked, and of a limit that a
 /// request brings.
 #[tokio::test]

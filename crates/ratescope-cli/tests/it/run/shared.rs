@@ -137,7 +137,7 @@ async fn without_its_redis_each_rule_says_what_happens() {
     assert_eq!(alone.overall_code(), Code::Ok, "the process decides by what it has seen itself");
 }
 
-/// A Redis that has no memory left refuses what would count: the health says so, with the cause.
+/// A Redis that has no memory left refuses to count: the health says so, with the cause.
 #[tokio::test]
 async fn a_redis_that_counts_nothing_is_told() {
     let Some(redis) = Server::start(&[]) else { return };
@@ -249,7 +249,7 @@ async fn each_limit_that_requests_bring_along_counts_alone() {
     }
 }
 
-/// A process that is asked to end tells what it counted, long before it would have.
+/// A process that is asked to end tells Redis of its events, long before it would have otherwise.
 #[cfg(unix)]
 #[tokio::test]
 async fn a_process_that_ends_in_order_tells_what_it_counted() {

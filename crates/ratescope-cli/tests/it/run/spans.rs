@@ -42,7 +42,7 @@ impl TraceService for Collector {
     }
 }
 
-/// A collector: its address, and what it is told.
+/// A collector: its address, and the spans that it is sent.
 fn collector() -> (String, mpsc::UnboundedReceiver<ExportTraceServiceRequest>) {
     let incoming = TcpIncoming::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let at = format!("http://{}", incoming.local_addr().unwrap());
@@ -99,7 +99,7 @@ async fn a_decision_and_its_call_to_redis_are_spans_of_the_trace_of_the_request(
         assert_eq!(channel.should_rate_limit(&eve).await.unwrap().overall_code(), code);
     }
     assert_eq!(channel.should_rate_limit(&request(vec![])).await, Err(3));
-    // Of a trace that is not sampled nothing is told, and what is no trace begins one.
+    // Of a trace that is not sampled nothing is sent, and a header that is no trace begins one.
     let unsampled = "traceparent: 00-33333333333333333333333333333333-4444444444444444-00\r\n";
     assert_eq!(get(program.http, "/check?user=bob", unsampled).0, 200);
     assert_eq!(get(program.http, "/auth", "traceparent: nonsense\r\n").0, 200);

@@ -194,7 +194,7 @@ fn through_envoy() {
         let is_limited = status >= 400 || passed.as_deref().is_some_and(|path| path != "/export");
         assert!(is_limited, "{export}: {status}, as {asked:?}");
     }
-    // Bytes that are not UTF-8 are a user like others: five a day. So is what is too long for the service.
+    // Bytes that are not UTF-8 are a user like others: five a day. So is a value that is too long for the service.
     let eve = |user: &[u8]| {
         let head =
             [&b"GET / HTTP/1.1\r\nhost: h\r\nconnection: close\r\nx-user: "[..], user, b"\r\n\r\n"];

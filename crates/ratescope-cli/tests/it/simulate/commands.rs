@@ -1,4 +1,4 @@
-//! The commands that say what there is: limiters, completions and the manual.
+//! The commands that list things: limiters, completions and the manual.
 
 use super::shell::Folder;
 use super::{command, decisions, printed, text};

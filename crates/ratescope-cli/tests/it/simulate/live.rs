@@ -40,7 +40,7 @@ impl Replay {
         listen(&mut stream, &request, until)
     }
 
-    /// Ctrl-C, whether it ends well, and what it says then.
+    /// Ctrl-C, whether it ends well, and its last words.
     fn stop(mut self) -> (bool, String) {
         self.running.signal("INT");
         let mut said = String::new();

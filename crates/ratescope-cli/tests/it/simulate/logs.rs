@@ -25,7 +25,7 @@ fn decided(args: &[&str]) -> Vec<(Value, Value, bool)> {
         .collect()
 }
 
-/// In order, spread over their seconds, by address, and with what could not be read.
+/// In order, spread over their seconds, by address, and with lines that could not be read.
 #[test]
 fn an_access_log_is_for_reading() {
     let output = simulate(&["gcra 1/1s burst 1"], LOG);
@@ -86,7 +86,7 @@ fn keys_are_chosen() {
     assert_eq!(keys(&["1/1s", "--key", "all"]), [""; 4]);
     let both = keys(&["1/1s", "--key", "method+ip"]);
     assert_eq!(both[0], "method=POST,ip=192.0.2.7");
-    // A limit may be for whatever else there is, and one that says nothing is for the key.
+    // A limit may be for any other field, and one that says nothing is for the key.
     let lines = decisions(&["5/1m & 1/1m per path", "--key", "ip", "--path-depth", "1"], LOG);
     let by: Vec<&Value> = lines.iter().map(|line| &line["decided_key"]).collect();
     assert_eq!(

@@ -138,7 +138,7 @@ fn the_table_is_for_reading() {
     assert_eq!(text(&output.stdout), want);
 }
 
-/// A terminal obeys what a client may have sent: it is for reading only in what programs read.
+/// A terminal obeys characters that a client may have sent, so they are only in output that programs read.
 #[test]
 fn no_key_speaks_to_the_terminal() {
     let input = "time,key\n0,\x1b[2Jann\n";
@@ -153,7 +153,7 @@ fn no_key_speaks_to_the_terminal() {
     assert_eq!(decisions(&["1/1m"], &input)[0]["key"], key);
 }
 
-/// Any column is a field that a limit may be for, and what has none of them counts together.
+/// Any column is a field that a limit may be for, and lines without it count together.
 #[test]
 fn any_column_is_a_field() {
     let input = "time,user,ip\n0,ann,x\n0,ann,x\n0,bob,x\n0,bob,y\n0,,\n0\n";

@@ -26,7 +26,7 @@ fn what_is_no_log_is_an_error() {
     assert_wrong(&["--marks", "nowhere", "nowhere.log"], b"", "error: nowhere: ");
 }
 
-/// A log is never replaced by what is made of it, under whatever name, and one output never by the other.
+/// A log is never replaced by an output, under whatever name, nor one output by the other.
 #[test]
 fn no_output_replaces_a_log() {
     let folder = Folder::new("replaced");
@@ -136,7 +136,7 @@ fn half_a_summary_is_never_there() {
     assert_eq!(output.stdout, std::fs::read(&file).unwrap(), "{}", text(&output.stderr));
 }
 
-/// A terminal obeys what a client may have sent.
+/// A terminal obeys characters that a client may have sent.
 #[test]
 fn no_client_speaks_to_the_terminal() {
     let input = format!("time,key\n{}", "0,\x1b[2Jann\n".repeat(30));
@@ -233,7 +233,7 @@ fn files_in_any_order() {
     assert_eq!(ask(&one, &other)["curve"], ask(&other, &one)["curve"]);
 }
 
-/// Values are read as people write them, and what is wrong says what would be right.
+/// Values are read as people write them, and the error about a wrong one says what would be right.
 #[test]
 fn options_as_people_write_them() {
     let limit = |args: &[&str]| {
@@ -320,7 +320,7 @@ fn events_have_their_name() {
     assert!(own.contains("real_ip_header X-Forwarded-For;"), "{own}");
 }
 
-/// A stream is followed to its end; what can't be followed says why.
+/// A stream is followed to its end; where that is impossible, the error says why.
 #[test]
 fn one_log_is_followed() {
     let output = run(&["tune", "--follow", "--json", "--limit", "gcra 1/1m"], log().as_bytes());

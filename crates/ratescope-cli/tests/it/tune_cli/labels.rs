@@ -20,7 +20,7 @@ fn parts() -> [String; 2] {
     [0..900, 900..1800].map(|range| range.map(line).collect())
 }
 
-/// A count by path and agent of what `simulate` refuses, the most first.
+/// A count by path and agent of the requests that `simulate` refuses, the most first.
 #[test]
 fn paths_and_agents_of_refusals_are_counted() {
     let [first, second] = parts();

@@ -77,7 +77,7 @@ fn refused(at: SocketAddr) -> Option<Refused> {
     in_time.then_some(refused)
 }
 
-/// Compares a server with what is said of it. `period` is long, so that nothing is forgiven meanwhile.
+/// Compares a server with the report about it. `period` is long, so that nothing is forgiven meanwhile.
 fn compare(
     server: &str,
     period: &str,

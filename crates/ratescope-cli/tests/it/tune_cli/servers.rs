@@ -1,4 +1,4 @@
-//! `ratescope tune --for`: what is recommended to a server.
+//! `ratescope tune --for`: the recommendation for a server.
 
 use super::{assert_wrong, file, log, run, text, tune};
 use serde_json::{Value, json};
@@ -248,7 +248,7 @@ fn a_written_rule_file_is_simulated_with_the_same_effect() {
     }
 }
 
-/// A rule file of our own refuses what is said, when it is tried on the same log.
+/// A rule file of our own refuses as many as the report says, when it is tried on the same log.
 #[test]
 fn rules_refuse_what_is_said() {
     for key in ["ip", "ip+path"] {

@@ -1,4 +1,4 @@
-//! `ratescope tune --config`: the limits in force, and what the recommended one would do instead.
+//! `ratescope tune --config`: the limits in force, and the effect of the recommended one in their place.
 
 use super::{assert_wrong, file, log, run, text, tune};
 use ratescope::internal::grouped;
@@ -119,7 +119,7 @@ limit_req zone=b;
     );
     let report = text(&output.stdout);
     assert!(report.contains(&says), "{report}");
-    // What was typed has to fit.
+    // A limit that was typed has to fit.
     assert_wrong(&["--limit", "1/1s per x-a"], log().as_bytes(), "x-a is not a field here");
     // Of a summary only the counts of its key are left.
     let summary = file("today.tune", "");
@@ -251,7 +251,7 @@ fn a_limit_for_some_requests_is_tried_on_these() {
     assert_eq!(answer["limits"][0]["not_tried"], why);
 }
 
-/// What lacks the field of a limit has no table either.
+/// A log without the field of a limit has no table either.
 #[test]
 fn a_limit_that_is_not_tried_has_no_table() {
     let config = file(

@@ -1,4 +1,4 @@
-//! What narrows a limit, and what refuses beside it.
+//! Conditions that narrow a limit, and directives that refuse beside it.
 
 use super::{error, lines, read};
 

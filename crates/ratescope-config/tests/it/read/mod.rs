@@ -14,7 +14,7 @@ fn read(text: &str) -> Config {
     ratescope_config::read(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// What many configurations are told, and what stands for it in these tests.
+/// Remarks on many configurations, with their short forms in these tests.
 const SAID: [(&str, &str); 8] = [
     ("rules before it keep some away, and the trial counts those, too: ", "after "),
     ("nothing comes to it, as line", "never, as line"),

@@ -49,7 +49,7 @@ fn locations_of_nginx() {
     assert!(paths(&text, 3, &all).is_empty());
     assert_eq!(paths(&text, 4, &all), ["/api/v1", "/API/v1"]);
     assert_eq!(paths(&text, 5, &all), ["/img/a.png", "/x.php"]);
-    // What an outer level has counts what no inner one replaces.
+    // A limit of an outer level counts the requests for which no inner one replaces it.
     let outer = zone.to_owned()
         + "server { limit_req zone=a; location /a/ { location /a/b/ { limit_req zone=a burst=2; } } location /c { limit_req_dry_run on; } }";
     assert_eq!(paths(&outer, 0, &["/", "/a/x", "/a/b/x", "/c", "/d"]), ["/", "/a/x", "/d"]);
@@ -115,7 +115,7 @@ fn conditions_of_haproxy() {
     assert_eq!(of("{ path /v2 }"), ok(&["/v2"]));
     assert_eq!(of("{ path -i -m beg /V2 }"), ok(&["/v2"]));
     assert_eq!(of("{ path_reg ^/[a-z]+/x$ }"), ok(&["/api/x"]));
-    // A backslash is itself before what needs none.
+    // A backslash is itself before a character that needs none.
     assert_eq!(of("{ path_reg ^/v\\d$ }"), ok(&["/v2"]));
     assert_eq!(of("{ path_reg \"^/v[\\d]$\" }"), ok(&["/v2"]));
     // A list in a file that was not given is told.
@@ -145,7 +145,7 @@ fn backends_of_haproxy() {
     assert_eq!(error, "more than 60 rules before it lead to other backends");
 }
 
-/// What is on a list too long to be kept is not guessed: no list is cut.
+/// The entries of a list that is too long to be kept are not guessed: no list is cut.
 #[test]
 fn long_lists() {
     let addresses = |n: usize, between: &str| {

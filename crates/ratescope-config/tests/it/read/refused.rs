@@ -1,4 +1,4 @@
-//! What can't be read: the line, and what is not understood.
+//! Configurations that can't be read: the line, and the part that is not understood.
 
 use super::error;
 use crate::doubling::{assert_linear_once, sizes};

@@ -6,7 +6,7 @@ use crate::servers::{envoy, program};
 use std::path::Path;
 use std::process::Command;
 
-/// What the server says of a configuration, if it refuses it.
+/// The error of the server about a configuration, if it refuses it.
 fn said(program: &Path, text: &str, arguments: &[&str]) -> Option<String> {
     let folder = Folder::new("refused");
     let file = folder.write("config.yaml", text);

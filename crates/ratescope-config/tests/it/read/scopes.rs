@@ -1,8 +1,8 @@
-//! What a limit is for, and how it counts addresses.
+//! The scope of a limit, and how it counts addresses.
 
 use super::{error, lines, read, short};
 
-/// The limit of a level is for what has none of its own: a `limit_req` replaces those from outside.
+/// The limit of a level is for levels below it without one of their own: a `limit_req` replaces those from outside.
 #[test]
 fn limits_of_nginx_that_replace_others() {
     let text = "
@@ -461,7 +461,7 @@ fn lines_of_nginx(key: &str) -> String {
     format!("limit_req_zone {key} zone=a:1m rate=1r/s;\nlimit_req zone=a;")
 }
 
-/// What is not read is said, not passed over.
+/// Parts that are not read are named, not passed over.
 #[test]
 fn what_is_left_out_is_said() {
     let caddy = "a.example {\n\trate_limit {\n\t\tzone z {\n\t\t\tevents 1\n\t\t\twindow 1s\n\t\t}\n\t}\n\trate_limit {remote.ip} 2r/s\n}\n";

@@ -1,4 +1,4 @@
-//! What is exported is read back as the same limit, and written again as the same text.
+//! An exported configuration is read back as the same limit, and written again as the same text.
 
 use super::read;
 use crate::write::keys::{ADDRESSES, keys, server};
@@ -11,7 +11,7 @@ use ratescope::{Event, Time};
 use ratescope_config::{Addresses, Only, Target};
 use std::fmt::Write;
 
-/// Reads what was written; `false` if the policy can't be written.
+/// Reads the written configuration; `false` if the policy can't be written.
 fn is_read_back(target: Target, policy: &Policy, addresses: Addresses) -> bool {
     let Ok(written) = target.configure_for(policy, addresses, None) else { return false };
     let config = read(&written.text);

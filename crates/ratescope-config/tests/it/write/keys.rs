@@ -111,7 +111,7 @@ fn a_client_behind_a_proxy_is_found() {
     }
 }
 
-/// What a server writes for a limiter per `per`, and its warnings.
+/// The configuration of a limiter per `per`, and its warnings.
 fn written(target: &str, policy: &str, ipv6_prefix: u8, forwarded: bool) -> (String, String) {
     let (target, policy): (Target, Policy) = (target.parse().unwrap(), policy.parse().unwrap());
     let written = target
@@ -158,7 +158,7 @@ fn networks_that_a_server_does_not_know_are_told() {
     assert!(text.contains("key {http.vars.client_ip}\n"), "{text}");
 }
 
-/// Whoever counts in one limit before the next refuses says so, where there is a next.
+/// A server that counts in one limit before the next refuses says so, where there is a next one.
 #[test]
 fn one_limit_has_no_other_to_warn_of() {
     for [target, limiter, warning] in rows(

@@ -1,4 +1,4 @@
-//! A lane decides as its limiter alone, and keeps what it knows as long as it is the same.
+//! A lane decides as its limiter alone, and keeps its states as long as it is the same.
 
 use super::*;
 use ratescope::limit::FORMS;
@@ -73,7 +73,7 @@ fn per_user_is_a_limit_for_each() {
     assert_eq!(counts(address), counts(together));
 }
 
-/// Both at once: what one limit refuses, the other does not count.
+/// Both at once: an event that one limit refuses, the other does not count.
 #[test]
 fn per_user_and_per_address_together() {
     let comparison = scripted("gcra 6/10s per user & gcra 9/10s per ip");
@@ -98,7 +98,7 @@ fn per_user_and_per_address_together() {
     assert_eq!(Some(lane.level(comparison.now())), tightest);
 }
 
-/// Carlson's counting bug: what the limit per second refuses uses up those per minute and per hour.
+/// Carlson's counting bug: events that the limit per second refuses use up those per minute and per hour.
 #[test]
 fn ten_of_72_000_attempts_pass() {
     let attempts =
@@ -130,7 +130,7 @@ fn another_limit_keeps_the_lanes_that_it_does_not_touch() {
     }
 }
 
-/// A run is a function of what was done, so it can be done again with other lanes.
+/// A run is a function of its commands, so it can be done again with other lanes.
 #[test]
 fn what_is_compared_has_seen_all_of_the_run() {
     let done = "auto-rate=3&script=20 at 4s user ann&do=2:events*5,6:cost=2,9:auto=off";

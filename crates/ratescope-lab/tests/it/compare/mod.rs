@@ -30,7 +30,7 @@ fn counts(lane: &Lane) -> (u64, u64) {
     (lane.allowed(), lane.refused())
 }
 
-/// An event as the tests know it: when, what it costs, who sent it.
+/// An event as the tests know it: its time, its cost, its sender.
 type Sent = (Time, f64, usize);
 
 /// A stream of traffic, from scratch.

@@ -120,7 +120,7 @@ fn an_instant_is_never_left_half_done() {
     assert_eq!((comparison.sent(), comparison.now()), (50, Time::from_micros(1_000_001)));
 }
 
-/// Of what was done in one instant, the last does not undo the rest: a lane that was taken out and
+/// Of several actions in one instant, the last does not undo the rest: a lane that was taken out and
 /// put back has forgotten, and automatic events that were stopped and started have started over.
 #[test]
 fn all_changes_of_an_instant_are_recorded() {
@@ -224,7 +224,7 @@ fn gesture_step() -> impl Strategy<Value = (&'static str, &'static str)> {
     ]
 }
 
-/// A frame that ends with the last instant of a column leaves the next column to what comes next.
+/// A frame that ends with the last instant of a column leaves the next column to the next event.
 #[test]
 fn a_click_just_after_a_column_is_in_the_next() {
     let mut comparison =

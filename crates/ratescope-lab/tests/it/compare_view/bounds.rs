@@ -8,7 +8,7 @@ use ratescope_lab::run::pace::Gap;
 use ratescope_lab::view::Viewport;
 use ratescope_lab::view::compare::{Below, draw, head, height, pitch, readings, total, words};
 
-/// About where a text is: narrower than it may be, so that what overlaps here does so anywhere.
+/// About where a text is: narrower than it may be, so that texts that overlap here do so anywhere.
 fn extent(text: &Text) -> Rect {
     let (width, height) = (text.text.chars().count() as f64 * text.size * 0.5, 0.75 * text.size);
     let x = match text.anchor {

@@ -1,4 +1,4 @@
-//! The comparison's picture: what it shows is what the lanes say, wherever it is looked at.
+//! The comparison's picture: it shows the values of the lanes, wherever it is looked at.
 
 pub(crate) mod bounds;
 mod feedback;
@@ -73,7 +73,7 @@ fn limits_that_move() {
     }
 }
 
-/// The keys stand there if they are what lanes differ in, and the counts if there is room.
+/// The keys stand there if lanes differ in them, and the counts if there is room.
 #[test]
 fn names_are_in_the_heads() {
     let texts = |link: &str, width: f64| {
@@ -249,7 +249,7 @@ fn the_level_line_passes_through_the_level() {
     }
 }
 
-/// What was counted in a window is forgotten in an instant, and the line falls there: at the edge of a window of the clock,
+/// The count of a window is forgotten in an instant, and the line falls there: at the edge of a window of the clock,
 /// and of the log within the column.
 #[test]
 fn what_falls_at_once_is_drawn_upright() {

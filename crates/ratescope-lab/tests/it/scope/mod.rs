@@ -67,8 +67,8 @@ fn leaky_counts_what_it_allowed_and_strict_every_attempt() {
     }
 }
 
-/// What was refused where it was recorded is not in the rate in leaky mode, and what was allowed is, whatever would have
-/// been decided here.
+/// In leaky mode, an event that was refused where it was recorded is not in the rate, and one that was allowed there
+/// is, whatever would have been decided here.
 #[test]
 fn the_rate_follows_the_verdicts_that_were_recorded() {
     let verdicts = [true, true, false, true, false, false, true];

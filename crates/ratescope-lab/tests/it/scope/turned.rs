@@ -130,7 +130,7 @@ fn a_drag_of_the_rate_replays_what_came_of_it() {
     assert!(replays(&scope) < 4200 / 4);
 }
 
-/// There and back is two changes: what started over in between stays so.
+/// There and back is two changes: states that started over in between do not come back.
 #[test]
 fn a_change_back_is_not_the_same_as_none() {
     for values in [["9", "0.7"], ["0.7", "9"]] {
@@ -175,7 +175,7 @@ fn another_limiter_decides_in_place_of_exim() {
     assert_eq!(scope.instrument().lane().unwrap().level(scope.now()).1, 3.0);
 }
 
-/// Exim's own stays what it was: its rate and its mode are the settings'.
+/// Exim's own stays as it was: its rate and its mode are the settings'.
 #[test]
 fn exims_limiter_with_its_words_is_the_settings_own() {
     let mut settings: Settings = settings(&[("limiter", "token-bucket burst 3")]);

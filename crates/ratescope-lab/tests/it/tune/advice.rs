@@ -1,4 +1,4 @@
-//! The limit that is recommended, and what is said with it.
+//! The limit that is recommended, and the sentences about it.
 
 use super::*;
 use ratescope_lab::tune::{Aim, Doubt, Frontier, LogClock, MarkedKeys, Share, Summary, advise};
@@ -85,7 +85,7 @@ fn rate_against_burst() {
         let at = frontier.tightest(per).unwrap();
         (at.burst, at.rate.to_string(), at.touched)
     };
-    // In a minute a burst and what comes back: 10.1 at six an hour, and 10.5 at thirty.
+    // In a minute a burst and the part that comes back: 10.1 at six an hour, and 10.5 at thirty.
     assert_eq!(told(Span::from_mins(1)), (10.0, "6/1h".to_owned(), 1));
 }
 
@@ -124,7 +124,8 @@ fn the_fastest_of_few_clients() {
     }
 }
 
-/// Where each event is a failed login, the limit lets a person mistype three times, whoever else is in the log.
+/// Where each event is a failed login, the limit lets a person mistype three times, whichever other clients are in the
+/// log.
 #[test]
 fn failed_logins() {
     let mut clients = Clients::new(Room::default());

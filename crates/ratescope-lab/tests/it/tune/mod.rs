@@ -1,4 +1,4 @@
-//! Choosing a limit: what one pass says of all limits is what a replay says of each.
+//! Choosing a limit: one pass over all limits agrees with a replay of each.
 
 mod advice;
 mod invariants;
@@ -193,7 +193,7 @@ proptest! {
         prop_assert!(all >= whole.touched(limit));
     }
 
-    /// A policy tried while reading is the same limiter replayed from what was kept.
+    /// A policy tried while reading decides as the same limiter replayed on the kept events.
     #[test]
     fn a_trial_is_a_replay(traffic in traffic(), measure in measure(), limit in limit()) {
         let Ok(limiter) = measure.limiter(limit) else { return Ok(()) };
@@ -213,7 +213,7 @@ proptest! {
         prop_assert_eq!(trial.touched(), replay.touched(&clients).touched);
     }
 
-    /// A replay finds the same if several threads share what is left of it, and if it leaves out those whom a curve knows
+    /// A replay finds the same if several threads share the rest of it, and if it leaves out those whom a curve knows
     /// to be below the limit.
     #[test]
     fn a_replay_in_parts_is_the_whole(

@@ -147,7 +147,7 @@ fn table() -> Vec<String> {
     kinds.into_iter().zip(counts).map(row).collect()
 }
 
-/// The table in the documentation is what is measured.
+/// The table in the documentation has the measured numbers.
 #[test]
 fn how_often_the_rule_is_right() {
     let documented = include_str!("../../../src/tune/outliers.rs");

@@ -1,4 +1,4 @@
-//! Summaries: what is read apart and added up is what is read together.
+//! Summaries: logs that are read apart and added up give the same as logs that are read together.
 
 use super::invariants;
 use super::*;
@@ -148,8 +148,8 @@ fn what_is_no_summary() {
     assert_eq!(other.add(&summary).unwrap_err().to_string(), says);
 }
 
-/// What the events are is kept as far as the summaries agree, and so that it fits. Costs that are of different fields
-/// don't add up.
+/// The word for the events is kept as far as the summaries agree, and so that it fits. Costs that are of different
+/// fields don't add up.
 #[test]
 fn what_the_events_are() {
     let of = |events: &str, cost: &str, formats: &[String]| {

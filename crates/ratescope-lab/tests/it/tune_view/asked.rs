@@ -199,7 +199,7 @@ fn old_questions_are_forgotten() {
                 while !analysis.step(1 << 20) {}
             }
         });
-        // Also what was asked first and then forgotten is answered.
+        // A question that was asked first and then forgotten is answered, too.
         assert!(analysis.is_decided());
         asked.bytes_current
     };
@@ -228,7 +228,7 @@ fn the_staircase_is_the_curve() {
     }
 }
 
-/// The Worker hands what it found to the page as numbers, a list for each part.
+/// The Worker hands its results to the page as numbers, a list for each part.
 #[test]
 fn what_was_found_passes_as_numbers() {
     let mut passed = PictureData::default();

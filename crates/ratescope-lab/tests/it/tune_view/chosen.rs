@@ -85,7 +85,7 @@ fn limit(text: &str) -> Limit {
     text.parse::<Policy>().unwrap().limits()[0].clone()
 }
 
-/// A server counts what comes to it, and by its own rules.
+/// A server counts the requests that come to it, and by its own rules.
 #[test]
 fn what_was_read_and_the_server_does_not_count_is_noted() {
     let notes = |link: &str| {

@@ -1,4 +1,4 @@
-//! The pictures, and what the pointer finds on them.
+//! The pictures, and the things that the pointer finds on them.
 
 use crate::tune_view::picture::in_both_themes;
 use crate::tune_view::{OFFICE, answer};
@@ -219,8 +219,7 @@ fn odd_pictures_are_harmless() {
     }
 }
 
-/// The scope over a client's own events: they were when they were, and what the limiter makes of them
-/// is what a replay says.
+/// The scope over a client's own events: they have their own times, and the limiter decides about them as in a replay.
 #[test]
 fn a_client_under_the_scope() {
     let analysis = answer("for=exim&limit=12", "");

@@ -1,4 +1,4 @@
-//! The Tune view: what is chosen, asked and drawn, as the page does it, without a browser.
+//! The Tune view: choices, questions and pictures, as on the page, without a browser.
 
 mod asked;
 mod chosen;

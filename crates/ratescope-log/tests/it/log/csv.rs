@@ -201,7 +201,7 @@ proptest! {
         prop_assert_eq!(csv(&log, ["a", "b"]).events, want);
     }
 
-    /// What the fuzzer tries, too.
+    /// The fuzzer tries this, too.
     #[test]
     fn fields_are_those_that_were_written(fields in prop::collection::vec("[a-z \t\u{a0}é.,\"]{0,6}", 1..5)) {
         hold(fields.join("\0").as_bytes());

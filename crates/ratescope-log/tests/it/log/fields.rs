@@ -270,7 +270,7 @@ fn any_ip() -> impl Strategy<Value = IpAddr> {
 
 proptest! {
     /// All spellings of an address give the same text; two addresses give the same text exactly if their
-    /// prefixes are equal; and the text is what the standard library prints.
+    /// prefixes are equal; and the text is that of the standard library.
     #[test]
     fn addresses_are_grouped_by_their_prefix(address in any_ip(), other in any_ip(), near in any::<u128>(), keep in 0u8..129, prefix in 0u8..=128) {
         let bits = |ip: IpAddr| match ip { IpAddr::V6(v6) => v6.to_bits(), IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits() };

@@ -111,7 +111,7 @@ fn names_are_found_in_other_cases_and_deeper() {
         // Other spellings.
         r#"{"TIME":"2000-10-10T13:55:36Z","Remote-Addr":"192.0.2.7","Request-Method":"GET","REQUEST_URI":"/a","StatusCode":200}"#,
         r#"{"@timestamp":"2000-10-10T13:55:36Z","upstream":{"client_ip":"10.0.0.1","status":500},"event":{"ClientIp":"192.0.2.7","httpMethod":"GET","uri":"/a","Status":200}}"#,
-        // What is no client does not count under a name that others use for one.
+        // A text that is no client does not count under a name that others use for one.
         r#"{"ts":971186136,"client":"Fox/5 (x)","remote_addr":"192.0.2.7","method":"GET","uri":"/a","status":200}"#,
     ] {
         let read =

@@ -7,7 +7,7 @@ fn is_refused(log: &str) -> bool {
     recognize(log.as_bytes(), true, &Options::default()).is_err()
 }
 
-/// What stands in the place of the client is none, or the layout fits few of the lines.
+/// The text in the place of the client is none, or the layout fits few of the lines.
 #[test]
 fn other_logs_are_refused() {
     let logs = [
@@ -94,7 +94,7 @@ fn columns_are_guessed_by_all_first_lines() {
     assert_eq!([about(&log(1)), about(&log(3))], [want, want]);
     let read = read(log(3).as_bytes(), &Options::default(), ["ip", "status"]);
     assert_eq!((read.fields()[0], read.events.len()), (["203.0.113.10", "200"], 30));
-    // What is guessed can be given back.
+    // A guess can be given back as a layout.
     let notation = want.strip_prefix("columns, guessed: ").unwrap();
     assert_eq!(notation.parse::<ratescope_log::Layout>().unwrap().to_string(), notation);
     // Where lines differ, the rest is one column.

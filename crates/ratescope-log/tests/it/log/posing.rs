@@ -224,7 +224,7 @@ fn an_uncertain_client_is_none() {
     assert_eq!((found, unread), (vec!["/pool-2.isp.example".to_owned(); 3], 0));
 }
 
-/// A column of hosts that was said is one word, so what a user is called does not become the client.
+/// A column of hosts that was named is one word, so the name of a user does not become the client.
 #[test]
 fn a_said_host_is_one_word() {
     let layout: Layout =

@@ -62,7 +62,7 @@ fn more_is_asked_for() {
             assert_eq!(shape.map(|shape| shape.format()), is_whole.then_some(want), "{length}");
         }
     }
-    // But there is a limit to what is asked for.
+    // But there is a limit to the bytes that it asks for.
     let long = "no log\n".repeat(HEAD / 7);
     assert!(recognize(long.as_bytes(), false, &Options::default()).unwrap().is_none());
     let long = "no log\n".repeat(HEAD / 7 + 1);

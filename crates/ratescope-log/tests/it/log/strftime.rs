@@ -93,7 +93,7 @@ fn forms_that_tell_no_time_are_refused() {
     }
 }
 
-/// What is no time of the form is not read, whatever it is.
+/// A text that is no time of this form is not read.
 #[test]
 fn other_texts_are_no_times() {
     let layout: Layout = "$ip [%d.%m.%Y %H:%M:%S %Z]".parse().unwrap();

@@ -104,14 +104,14 @@ fn the_comment_says_how_it_is_called() {
     assert!(error.contains("below 2.25e9"), "{error}");
 }
 
-/// What redis-cli prints.
+/// The output of redis-cli.
 fn cli(server: &Server, words: &[&str]) -> String {
     let port = server.port.to_string();
     let run = command_line().args([&["-p", &port], words].concat()).output().unwrap();
     String::from_utf8_lossy(&run.stdout).into_owned()
 }
 
-/// What a client does wrong is told to it.
+/// A client is told of its mistakes.
 #[test]
 fn a_wrong_call_changes_nothing() {
     let Some(server) = Server::start(&[]) else { return };
@@ -133,7 +133,7 @@ fn a_wrong_call_changes_nothing() {
     assert_eq!(call(&["1", "a"]), "0\n0\n3\n2\n");
 }
 
-/// The value of a key says what it means.
+/// The value of a key can be decoded.
 #[test]
 fn a_state_is_decoded() {
     let Some(server) = Server::start(&[]) else { return };

@@ -1,4 +1,4 @@
-//! The store on a cluster, and what happens to that.
+//! The store on a cluster, in good times and bad.
 
 use super::hostile::until;
 use super::nodes::Cluster;
@@ -63,7 +63,8 @@ async fn a_cluster_decides_as_memory_does() {
     // Users are on all masters.
     cluster.until("masters and replicas have keys", |node| node.keys() > 0);
 
-    // A user and an address are on two nodes, or all keys on one. Exim's limiter counts what it or another refuses.
+    // A user and an address are on two nodes, or all keys on one. Exim's limiter counts events that it or another
+    // refuses.
     let two =
         "10/1m per user & 20/1m per ip & exim 9/1m strict per user+ip & sliding-log 30/1m per all";
     let node = Client::open(cluster.nodes[0].url()).unwrap();
@@ -141,7 +142,7 @@ async fn a_slot_that_moves_loses_nothing() {
     count(10).await;
 }
 
-/// A replica becomes master by hand, and then a master dies: what was answered is counted, and no
+/// A replica becomes master by hand, and then a master dies: answered events are counted, and no
 /// event counts twice.
 #[tokio::test]
 async fn failovers_count_nothing_twice() {

@@ -158,7 +158,7 @@ impl Turn<'_> {
         ours.is_allowed()
     }
 
-    /// Fails unless what remains passes and a millionth more does not, and unless the event passes from
+    /// Fails unless the remaining cost passes and a millionth more does not, and unless the event passes from
     /// the instant that it is said to, and not a microsecond sooner.
     async fn look(&self, Op { at, amount, .. }: Op) {
         let (limiter, time) = (self.limiter, Time::from_micros(at));
@@ -195,7 +195,7 @@ impl Turn<'_> {
     }
 }
 
-/// Two limiters take turns, the first of them twice as often. What one of them counts drains by its numbers.
+/// Two limiters take turns, the first of them twice as often. The events that one of them counts drain by its numbers.
 async fn take_turns(limiters: [AnyLimiter; 2], stores: [RedisStore; 2], user: &str, deeds: &[Op]) {
     let memory = MemoryStore::new(rules(&format!("{} per user", limiters[0])), 10);
     let rules = memory.rules();
@@ -274,7 +274,7 @@ mod decide_alike {
     }
 }
 
-/// Whatever the rounding of the host's clock.
+/// With any rounding of the host's clock.
 #[tokio::test]
 async fn a_new_bucket_of_envoy_is_full() {
     let Some(server) = Server::start(&[]) else { return };

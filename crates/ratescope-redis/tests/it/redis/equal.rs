@@ -100,10 +100,10 @@ pub(crate) async fn both_of(
 /// How many users there are at once: so many calls are under way on one connection.
 const USERS: usize = 64;
 
-/// The times and costs of what a user does.
+/// The times and costs of a user's events.
 type Deeds = Vec<(Time, f64)>;
 
-/// A limiter and what each user does, the same each time.
+/// A limiter and the events of each user, the same each time.
 fn drawn(
     kinds: &'static [&'static str],
     runner: &mut TestRunner,
@@ -196,7 +196,7 @@ async fn debts_are_kept_alike() {
         store.settle_async(&event, event.time, None).await.unwrap();
         memory.settle(&event, event.time, None).unwrap();
     }
-    // 10^8 events less what fits, at 7 in 3 s; the clock is set back by 10 s, and then for good.
+    // 10^8 events less those that fit, at 7 in 3 s; the clock is set back by 10 s, and then for good.
     let owed = (1e8 - 19.0) * 3.0 / 7.0;
     for (seconds, passes) in
         [(0.0, false), (-5.0, false), (-9e5, false), (owed - 9e5 - 1.0, false), (owed, true)]

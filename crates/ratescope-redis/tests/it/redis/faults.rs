@@ -265,7 +265,7 @@ async fn charges_count_here_when_redis_cannot_be_told() {
     assert_eq!(answer.to_string(), "refused by d:local: level 4, limit 3");
 }
 
-/// A connection that falls silent, as after a failover of the network, is replaced; what was asked on
+/// A connection that falls silent, as after a failover of the network, is replaced; questions asked on
 /// it was never answered and may have been counted.
 #[tokio::test]
 async fn a_silent_connection_is_replaced() {

@@ -184,8 +184,8 @@ async fn the_words_of_a_server_are_cut() {
     assert!(words.contains("two·lines ·xxx") && words.chars().count() == 201, "{words}");
 }
 
-/// A silent connection is replaced although all callers give up before the deadline. What they have begun goes on to its
-/// deadline, and not for longer.
+/// A silent connection is replaced although all callers give up before the deadline. Their calls go on to their
+/// deadlines, and no longer.
 #[tokio::test]
 async fn a_silent_connection_is_replaced_though_nobody_waits_for_it() {
     let Some((_server, proxy, store)) = connected().await else { return };

@@ -164,7 +164,7 @@ async fn only_what_is_decided_here_is_taken_over() {
 /// Three processes have counted 40 of 100 when Redis stops. How many more they let pass.
 async fn during_a_pause(processes: u32) -> Option<usize> {
     let server = Server::start(&[])?;
-    // What drains during the test is far less than an event.
+    // Far less than an event drains during the test.
     let text = "domain: d\nlimit: token-bucket 100/365d per user\n";
     let rest = PATIENCE * 100;
     let options = options().processes(processes).failures(1).rest(rest);
@@ -198,7 +198,7 @@ async fn processes_let_pass_what_redis_had_left_each_or_together() {
     assert_eq!(together, Some(20 + 21 + 21), "the last event of each passes whole");
 }
 
-/// What passes while Redis does not decide does not pass anew the next time.
+/// Events that pass while Redis does not decide leave no room for as many the next time.
 #[tokio::test]
 async fn many_faults_let_pass_as_much_as_one() {
     let Some(server) = Server::start(&[]) else { return };
@@ -221,7 +221,7 @@ async fn many_faults_let_pass_as_much_as_one() {
     assert_eq!(passed, 9, "as many as were left when Redis failed first");
 }
 
-/// What is charged and given back meanwhile counts as often as an event does.
+/// A cost that is charged or given back meanwhile counts as often as an event does.
 #[tokio::test]
 async fn a_share_is_charged_and_given_back() {
     let Some(mut server) = Server::start(&[]) else { return };

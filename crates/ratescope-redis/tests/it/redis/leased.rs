@@ -1,4 +1,4 @@
-//! Leases on a real Redis: what passes, what it costs, and what is left when something goes wrong.
+//! Leases on a real Redis: how much passes, at which cost, and how much is left when something goes wrong.
 
 use super::proxy::{Proxy, Trick};
 use super::server::{PATIENCE, Server, until};
@@ -135,7 +135,7 @@ async fn a_process_that_dies_loses_its_leases() {
     let lost = dies.held();
     assert!(lost > 0);
     runtime.shutdown_background();
-    // Nothing was given back before, and what is lost stays counted.
+    // Nothing was given back before, and lost events stay counted.
     until("it does not end", async || {
         let is_allowed = ask(&lives).await.is_allowed();
         passed += u64::from(is_allowed);
@@ -145,7 +145,7 @@ async fn a_process_that_dies_loses_its_leases() {
     assert!(passed >= 3000 - lost - 2 && passed <= 3000, "{passed} passed, {lost} were lost");
 }
 
-/// A process that ends in order gives back what is left, whatever the length of its leases.
+/// A process that shuts down properly gives back the rest of its leases, however long they are.
 #[tokio::test]
 async fn a_process_that_ends_in_order_loses_nothing() {
     let Some(server) = Server::start(&[]) else { return };
@@ -225,7 +225,7 @@ async fn a_flush_forgets_leases() {
     assert_eq!(store.keys(10).await.unwrap().len(), 1);
 }
 
-/// Other rules: what is left goes back by the rules that counted it.
+/// Other rules: the rest of a lease goes back by the rules that counted it.
 #[tokio::test]
 async fn a_reload_gives_back() {
     let Some(server) = Server::start(&[]) else { return };
@@ -244,7 +244,7 @@ async fn a_reload_gives_back() {
     assert!(store.decide_now(&[Part::count(&event)], Details::ALL).is_none());
 }
 
-/// Callers that hang up while Redis is asked: what was taken for them is there for others, and goes back.
+/// Callers that hang up while Redis is asked: the events taken for them are there for others, and go back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_caller_that_hangs_up_takes_no_lease_with_it() {
     let Some(server) = Server::start(&[]) else { return };
@@ -337,7 +337,7 @@ async fn everything_else_asks_redis() {
     until("the sum is wrong", async || counted(&store).await == passed as f64 + 5.0).await;
 }
 
-/// Buckets, in real time: in any window at most what is promised.
+/// Buckets, in real time: in any window no more passes than is promised.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn windows_of_real_time_are_bounded() {
     let Some(server) = Server::start(&[]) else { return };

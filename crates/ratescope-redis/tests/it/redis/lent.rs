@@ -5,7 +5,7 @@ use ratescope::share::{Borrower, Lent};
 use ratescope::{Span, Time};
 use ratescope_redis::redis::{self, Client};
 
-/// What the scripts find around them.
+/// The definitions that the scripts rely on.
 const BEFORE: &str = "
 local unpack, pack, sub, ceil = struct.unpack, struct.pack, string.sub, math.ceil
 local call = function(name, ...)

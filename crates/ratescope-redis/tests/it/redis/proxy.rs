@@ -137,7 +137,7 @@ async fn accept(listener: &TcpListener, state: &Arc<State>) {
     }
 }
 
-/// Forwards what comes, each with its trick, until either end closes.
+/// Forwards the bytes that come, each time with its trick, until either end closes.
 async fn forward(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,

@@ -1,4 +1,4 @@
-//! Servers that are there and refuse: what they say proves that they counted nothing.
+//! Servers that are there and refuse: their answers prove that they counted nothing.
 
 use super::faults::{RULES, ask, assert_goes_on, counted, options, until_back};
 use super::hostile::until;
@@ -72,7 +72,7 @@ fn busy(server: &Server, script: &str) -> JoinHandle<()> {
     other
 }
 
-/// Somebody else's script runs: what was refused for it is asked again, and counts once.
+/// Somebody else's script runs: a call that was refused for it is sent again, and counts once.
 #[tokio::test]
 async fn a_busy_server_is_asked_again() {
     let Some(server) = Server::start(&["--lua-time-limit", "1"]) else { return };
@@ -186,7 +186,7 @@ async fn a_loading_server_is_left_alone_and_asked_again() {
     assert_eq!(counted(&patient).await, 2.0);
 }
 
-/// Pings until Redis is fine: a server takes a moment to notice what it was told.
+/// Pings until Redis is fine: a server takes a moment to notice a command.
 async fn until_fine(redis: &Redis) {
     server::until("it stays as it is", async || redis.ping().await.is_ok()).await;
 }
@@ -232,7 +232,8 @@ async fn a_ping_fails_where_nothing_can_be_counted() {
         .await;
 }
 
-/// What is at one key stops only the events of this key. The next ping tells it, and the one after that does not.
+/// A wrong value at one key stops only the events of this key. The next ping tells of it, and the one after that does
+/// not.
 #[tokio::test]
 async fn a_ping_tells_of_a_call_that_was_refused() {
     let Some(server) = Server::start(&[]) else { return };

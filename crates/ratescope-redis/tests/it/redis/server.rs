@@ -21,12 +21,12 @@ use std::time::{Duration, Instant};
 /// How long to wait for something that should be there in a moment.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The server program: `redis-server`, or what the environment variable REDIS_SERVER names.
+/// The server program: `redis-server`, or the one that the environment variable REDIS_SERVER names.
 fn server() -> Command {
     Command::new(std::env::var_os("REDIS_SERVER").unwrap_or("redis-server".into()))
 }
 
-/// Its command line, which makes a cluster of servers: `redis-cli`, or what REDIS_CLI names.
+/// Its command line, which makes a cluster of servers: `redis-cli`, or the program that REDIS_CLI names.
 pub(crate) fn command_line() -> Command {
     Command::new(std::env::var_os("REDIS_CLI").unwrap_or("redis-cli".into()))
 }
@@ -78,13 +78,13 @@ impl Server {
         server
     }
 
-    /// Begins again where it was, with what it has in its folder.
+    /// Begins again where it was, with the data in its folder.
     pub(crate) fn restart(&mut self, arguments: &[&str]) {
         self.process = begin(self.port, &self.folder, arguments);
         self.until("+PONG");
     }
 
-    /// Begins again, and waits until it loads what it has in its folder.
+    /// Begins again, and waits until it loads the data in its folder.
     pub(crate) fn restart_loading(&mut self, arguments: &[&str]) {
         self.process = begin(self.port, &self.folder, arguments);
         self.until("-LOADING");
@@ -136,7 +136,7 @@ impl Server {
             text += &format!("${}\r\n{word}\r\n", word.len());
         }
         stream.write_all(text.as_bytes())?;
-        // The end is known by what follows it.
+        // The end is known by the text after it.
         stream.write_all(b"*2\r\n$4\r\nECHO\r\n$7\r\nthe-end\r\n")?;
         let mut answer = Vec::new();
         let mut some = [0; 4096];

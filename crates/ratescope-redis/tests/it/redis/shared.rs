@@ -1,4 +1,5 @@
-//! Leases and syncs while a replica takes over, and when Redis is flushed: what passes, and what Redis has counted.
+//! Leases and syncs while a replica takes over, and when Redis is flushed: the events that pass, and the counts on
+//! Redis.
 
 use super::leased::{ANN, calls, counted, leased, until_lent};
 use super::nodes::Cluster;
@@ -30,7 +31,7 @@ async fn all_counted(store: &RedisStore) -> f64 {
     decision.outcomes().last().unwrap().outcome.level
 }
 
-/// Three stores at a URL, flooded until what happens on a thread has happened, and a while longer.
+/// Three stores at a URL, flooded until the work of a thread is done, and a while longer.
 async fn flooded(
     stores: &[RedisStore],
     happens: impl FnOnce() + Send + 'static,
@@ -98,7 +99,7 @@ async fn synced_windows_after_a_flush_are_bounded() {
     let (all, flushed) = flooded(&stores, move || _ = flushes.command(&["FLUSHALL"])).await;
     until_all_is_told(&stores).await;
     assert_bounded(BUCKET, &stores, Duration::from_millis(100), &all, flushed);
-    // What was told before is forgotten, and nothing else.
+    // Events that were told before are forgotten, and no others.
     let level = all_counted(&stores[0]).await;
     let after = all.iter().filter(|one| one.0 >= flushed).count() as f64;
     assert!((after..all.len() as f64).contains(&level), "{level} of {}, {after}", all.len());
@@ -160,7 +161,7 @@ fn leased_rules(limit: u32) -> String {
     )
 }
 
-/// While a replica takes over, no more passes than the limit, and what is lost counts.
+/// While a replica takes over, no more passes than the limit and the lost events.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leases_while_a_replica_takes_over() {
     let Some(cluster) = Cluster::steady() else { return };
@@ -189,7 +190,8 @@ async fn leases_while_a_replica_takes_over() {
     assert!((18_000..=20_000).contains(&passed), "{passed}");
 }
 
-/// Sentinels name another master, which knows the leases. What is given back to the old one after that is lost.
+/// Sentinels name another master, which knows the leases. Events that are given back to the old one after that are
+/// lost.
 #[tokio::test]
 async fn leases_go_on_at_the_master_that_sentinels_name() {
     let Some(watched) = Watched::start(1, NEVER) else { return };
@@ -211,7 +213,7 @@ async fn leases_go_on_at_the_master_that_sentinels_name() {
     assert!((2700..=3000).contains(&passed), "{passed}");
 }
 
-/// After a flush, at most the limit passes again, and what was left of leases: a tenth of it.
+/// After a flush, at most the limit passes again, and the rest of leases: a tenth of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leases_after_a_flush_are_bounded() {
     let Some(server) = Server::start(&[]) else { return };

@@ -1,4 +1,4 @@
-//! What the system is told about connections.
+//! The options that connections set in the system.
 
 use super::faults::{RULES, ask, options};
 use super::server::Server;

@@ -1,4 +1,4 @@
-//! Syncs with a real Redis: what passes, what Redis is told, and what happens when something goes wrong.
+//! Syncs with a real Redis: the events that pass, those that Redis is told of, and faults.
 
 use super::leased::{ANN, ask, calls, counted};
 use super::proxy::{Proxy, Trick};
@@ -71,7 +71,7 @@ async fn processes_hear_of_each_other() {
         let [a, b, c] = &stores;
         assert_eq!(passed(a, 60), 60, "{limit}");
         until("a has not told", async || a.redis().leased().told > 0).await;
-        // What it does not know yet, it admits.
+        // It admits all, since it does not know of the other's events yet.
         assert_eq!(passed(b, 30), 30, "{limit}");
         until("b has not told", async || b.redis().leased().told > 0).await;
         assert!(passed(b, 60) <= 11, "{limit}: 60 and 30 were known");
@@ -88,7 +88,7 @@ async fn processes_hear_of_each_other() {
     }
 }
 
-/// While Redis is away, a process goes on without a fault; what it counted is told when Redis is back.
+/// While Redis is away, a process goes on without a fault; its sums are told when Redis is back.
 #[tokio::test]
 async fn redis_is_told_when_it_is_back() {
     let Some(mut server) = Server::start(&[]) else { return };
@@ -108,7 +108,7 @@ async fn redis_is_told_when_it_is_back() {
     until("something waits", async || store.redis().leased().waits == Duration::ZERO).await;
 }
 
-/// What a process hears of a log is as old as on Redis: exactly for the next event, and nearly for more.
+/// The events of a log that a process hears of are as old as on Redis: exactly for the next event, and nearly for more.
 #[tokio::test]
 async fn what_it_hears_keeps_its_age() {
     let Some(server) = Server::start(&[]) else { return };
@@ -225,7 +225,7 @@ fn passes_now(store: &RedisStore, fields: &dyn ratescope::event::Fields) -> bool
     decided.expect("it waits").into_only().unwrap().is_allowed()
 }
 
-/// While an event waits for its other limit, nobody passes by what it has reserved.
+/// While an event waits for its other limit, nobody passes by its reservation.
 #[tokio::test]
 async fn what_is_reserved_is_taken() {
     let Some(server) = Server::start(&[]) else { return };
@@ -264,14 +264,14 @@ async fn in_an_outage_all_events_count_together() {
     }
 }
 
-/// A caller who hangs up while Redis is told loses nothing of what it is told.
+/// When a caller hangs up while Redis is told, no event is lost.
 #[tokio::test]
 async fn a_caller_who_hangs_up_loses_nothing() {
     let Some(server) = Server::start(&[]) else { return };
     let proxy = Proxy::before(&server);
     let limit = "sliding-log 100/1h per user";
     let store = open(&proxy.url(), rules(limit), synced("1m"));
-    // Connected, so that what comes next is the call.
+    // Connected, so that the call comes next.
     assert_eq!(counted(&store).await, 0.0);
     assert_eq!(passed(&store, 40), 40);
     proxy.play([Trick::Delay(Duration::from_millis(20))]);
@@ -306,7 +306,7 @@ async fn a_reset_is_not_undone_by_an_answer_on_its_way() {
     assert_eq!(passed(&store, 20), 9);
 }
 
-/// Settled events, looks and events with several at one key ask Redis, which is first told what was counted here.
+/// Settled events, looks and events with several at one key ask Redis, which is first told of the events counted here.
 #[tokio::test]
 async fn what_asks_redis_tells_it_first() {
     let Some(server) = Server::start(&[]) else { return };
@@ -318,7 +318,7 @@ async fn what_asks_redis_tells_it_first() {
     store.settle_async(&event(19.0), decision.time, Some(&decision)).await.unwrap();
     store.settle_async(&event(-10.0), decision.time, Some(&decision)).await.unwrap();
     assert_eq!(counted(&store).await.round(), 50.0);
-    // The process knows of it. What is given back is rounded, and may be a little less.
+    // The process knows of it. The amount given back is rounded, and may be a little less.
     assert!((49..=50).contains(&passed(&store, 100)));
     let two = Event { time: Time::ZERO, cost: 1.0, fields: &ANN };
     let decisions = store.decide(&[Part::count(&two), Part::count(&two)], Details::ALL).await;
@@ -389,7 +389,7 @@ async fn what_passed_here_can_be_given_back() {
     }
 }
 
-/// With other numbers, what was counted goes on counting.
+/// With other numbers, counted events go on counting.
 #[tokio::test]
 async fn a_reload_keeps_what_is_known() {
     let Some(server) = Server::start(&[]) else { return };
@@ -409,7 +409,7 @@ async fn a_reload_keeps_what_is_known() {
     until("Redis is not told", async || counted(&store).await == 75.0).await;
 }
 
-/// EARRRL counts what it refuses, and the averages of two processes add up.
+/// EARRRL counts refused events, and the averages of two processes add up.
 #[tokio::test]
 async fn averages_add_up() {
     let Some(server) = Server::start(&[]) else { return };
@@ -429,7 +429,7 @@ async fn averages_add_up() {
     .await;
 }
 
-/// A process that ends in order tells Redis what it has counted, whatever its interval.
+/// A process that shuts down properly tells Redis of its events, however long its interval.
 #[tokio::test]
 async fn what_is_untold_is_told_at_the_end() {
     let Some(server) = Server::start(&[]) else { return };
@@ -445,7 +445,7 @@ async fn what_is_untold_is_told_at_the_end() {
     until("it is not told", async || counted(&other).await == 70.0).await;
 }
 
-/// The end waits for a call that is under way, and tells what was counted since.
+/// The end waits for a call that is under way, and tells of the events since.
 #[tokio::test]
 async fn at_the_end_a_call_under_way_is_awaited() {
     let Some(server) = Server::start(&[]) else { return };
@@ -529,8 +529,8 @@ pub(super) async fn flood(
     times
 }
 
-/// Fails unless the windows that begin from `since` on admit at most what is promised for three processes with these
-/// delays, and what they told without an answer.
+/// Fails unless the windows that begin from `since` on admit at most as much as is promised for three processes with
+/// these delays, and the sums that they told without an answer.
 pub(super) fn assert_bounded(
     limiter: &str,
     stores: &[RedisStore],

@@ -131,8 +131,7 @@ async fn elastic_rules_follow_the_load() {
     }
 }
 
-/// A million decisions from eight tasks on three connections, or as many as are said: what is admitted
-/// is the limit, exactly.
+/// A million decisions from eight tasks on three connections, or as many as are said: exactly the limit is admitted.
 #[tokio::test]
 async fn many_tasks_admit_exactly_the_limit() {
     let Some(server) = Server::start(&[]) else { return };
@@ -315,7 +314,7 @@ async fn a_host_is_believed_as_far_as_its_skew() {
     assert!((early - late).abs() < 60.0, "too far ahead: {early}, {late}");
 }
 
-/// A rule that changes its numbers goes on with what was counted.
+/// A rule that changes its numbers goes on with its counts.
 #[tokio::test]
 async fn states_go_on_after_a_reload() {
     let Some(server) = Server::start(&[]) else { return };

@@ -88,7 +88,7 @@ async fn what_every_limiter_decides_about_the_same_events() {
     let Some(server) = Server::start(&[]) else { return };
     let server = &server;
     let events = &super::common::limiters::events();
-    // All at once: what takes the time is the way to the server.
+    // All at once, since the way to the server takes the time.
     let decided = include_str!("../../../../../tests/vectors/limiters.txt")
         .lines()
         .map(|line| line.split_once(": ").unwrap().0)

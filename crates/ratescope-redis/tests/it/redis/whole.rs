@@ -1,4 +1,4 @@
-//! Several events that are decided as one: all are counted, or none, whoever gives up, in any order.
+//! Several events that are decided as one: all are counted, or none, even if callers give up, in any order.
 
 use super::nodes::Cluster;
 use super::server::{Server, until};
@@ -77,7 +77,7 @@ async fn levels(store: &impl Store) -> [f64; 2] {
     levels
 }
 
-/// Callers give up at each point at which they wait. What is counted is counted in both.
+/// Callers give up at each point at which they wait. An event that is counted is counted in both.
 async fn assert_whole(store: &RedisStore) {
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     // The connections are tasks, too.
@@ -327,7 +327,7 @@ async fn what_is_asked_twice_passes_as_a_whole_or_not_at_all() {
         assert_eq!(ask().await, ["allowed by policy: level 2, limit 3"; 2]);
         assert_eq!(ask().await, ["refused by policy: level 4, limit 3"; 2]);
         assert_eq!(level(store).await, 2.0, "what is refused is not counted");
-        // One that is only looked at sees what was there before.
+        // One that is only looked at sees the state before.
         let look = Part::look(&of);
         let answers = store.decide(&[Part::count(&of), look], Details::ALL).await;
         let said: Vec<_> = answers.iter().map(|answer| answer.to_string()).collect();
@@ -347,7 +347,7 @@ async fn what_is_asked_twice_passes_as_a_whole_or_not_at_all() {
             assert!(!answers[1].is_allowed());
             assert_eq!(level(store).await, 2.0);
         }
-        // What passes counts, and what it costs beside it, whatever the limit says.
+        // The event counts if it passes, and the settled cost beside it counts whatever the limit says.
         let five = event(5.0);
         let parts = [Part::settle(&five, of.time, None), Part::count(&of)];
         let answers = store.decide(&parts, Details::ALL).await;
@@ -377,7 +377,7 @@ async fn what_cannot_be_settled_is_an_error_of_its_own() {
     assert_alone(&redis).await;
 }
 
-/// Of two events at one key with different numbers, the first decides. Each says by its own what remains.
+/// Of two events at one key with different numbers, the first decides. Each gets the remaining quota by its own.
 #[tokio::test]
 async fn each_part_has_a_quota_of_its_own() {
     let Some(server) = Server::start(&[]) else { return };
@@ -415,7 +415,7 @@ async fn each_part_has_a_quota_of_its_own() {
     assert_own(&redis).await;
 }
 
-/// What is left is told as of the end, also by a part at whose key another one gives back.
+/// The rest is told as of the end, also by a part at whose key another one gives back.
 #[tokio::test]
 async fn the_quota_beside_what_is_given_back_has_it() {
     let Some(server) = Server::start(&[]) else { return };
@@ -433,7 +433,7 @@ async fn the_quota_beside_what_is_given_back_has_it() {
     }
 }
 
-/// What is given back is only what certainly still counts, by the time at which it was counted.
+/// Only a cost that certainly still counts is given back, by the time at which it was counted.
 #[tokio::test]
 async fn what_was_counted_long_ago_is_not_given_back() {
     let Some(server) = Server::start(&[]) else { return };

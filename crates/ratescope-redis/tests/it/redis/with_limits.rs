@@ -74,7 +74,7 @@ async fn both_stores_decide_alike_about_events_with_numbers() {
                 .iter()
                 .zip(&fields)
                 .map(|(&(.., cost, intent), fields)| {
-                    // What is given back was counted a while ago.
+                    // A cost that is given back was counted a while ago.
                     let (time, back) = match intent {
                         1 => (Time::from_micros(now - later / 2), -1.0),
                         _ => (time, 1.0),
@@ -98,7 +98,7 @@ async fn both_stores_decide_alike_about_events_with_numbers() {
             let theirs = store.decide(&several(&theirs), Details::ALL).await;
             let ours = memory.decide(&several(&ours), Details::ALL).await;
             for (i, (theirs, ours)) in theirs.iter().zip(ours.iter()).enumerate() {
-                // What is settled has no verdict.
+                // A settled event has no verdict.
                 if matches!(parts[i].4, 1 | 2) {
                     continue;
                 }

@@ -64,7 +64,7 @@ fn it_does_not_start_without_a_source() {
     assert!(layer().user(|name: &String| name).axum().is_ok());
 }
 
-/// What was set before stays.
+/// Sources that were set before stay.
 #[tokio::test]
 async fn own_sources_stay() {
     let limit = RateLimitLayer::new(ruled(RULES)).clock(Hand::default());

@@ -1,4 +1,4 @@
-//! A client may go at any moment: whatever waits then is dropped, and leaves nothing.
+//! A client may go at any moment: anything that waits then is dropped, and leaves nothing.
 
 use crate::middleware::parts::{Far, Hand, Inner, call, finished, get, limit, send};
 use core::task::Poll;

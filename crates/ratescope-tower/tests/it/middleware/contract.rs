@@ -316,7 +316,7 @@ fn it_is_ready_after_a_refusal() {
     assert!(is_ready(&mut service));
     let first = service.call(get("/", "192.0.2.7"));
     requests.allow(1);
-    // A refusal takes nothing from what is allowed.
+    // A refusal takes nothing from allowed requests.
     for _ in 0..3 {
         assert!(is_ready(&mut service));
         let refused = assert_ready_ok!(spawn(service.call(get("/", "192.0.2.7"))).poll());

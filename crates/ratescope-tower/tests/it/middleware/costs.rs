@@ -90,7 +90,7 @@ fn a_charge_takes_no_longer_with_many_rules() {
     assert_linear(&sizes(300).map(service), send_many);
 }
 
-/// If it could refuse, what it would refuse would cost nothing afterwards either.
+/// If it could refuse, the requests that it would refuse would cost nothing afterwards either.
 #[test]
 fn a_shadow_is_charged_for_what_it_would_let_pass() {
     const RULES: &str = "
@@ -121,7 +121,7 @@ descriptors:
     assert_eq!(levels(far, &ruled), expected);
 }
 
-/// A request that the service fails to answer costs what was known before.
+/// A request that the service fails to answer costs as much as was known before.
 #[test]
 fn an_error_is_not_charged() {
     let clock = Hand::default();

@@ -82,7 +82,7 @@ fn clients_without_a_key_are_known_by_their_address() {
     assert_eq!(passed, [true, false, true, true]);
 }
 
-/// Whoever can choose a name can't use up the limit of an address.
+/// A client that can choose a name can't use up the limit of an address.
 #[test]
 fn a_key_that_is_written_like_an_address_is_none() {
     for (key, ip) in

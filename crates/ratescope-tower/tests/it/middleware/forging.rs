@@ -149,7 +149,7 @@ fn forwarded_is_read_with_its_quotes() {
     }
 }
 
-/// A client ends its part with an open quote or a backslash, so that what the proxy adds seems to be
+/// A client ends its part with an open quote or a backslash, so that the address added by the proxy seems to be
 /// part of it; or has the proxy repeat a host with commas and quotes in it.
 #[test]
 fn an_open_quote_swallows_nothing() {

@@ -7,7 +7,7 @@ use ratescope_tower::{Problem, RateLimitLayer};
 use tower::service_fn;
 use tower_layer::Layer;
 
-/// Answers with what is left of each limit, and whether a soft limit was exceeded.
+/// Answers with the rest of each limit, and whether a soft limit was exceeded.
 async fn left(request: Request<String>) -> Result<Response<String>, String> {
     let text = request.extensions().get::<Decision>().map_or("nothing".to_owned(), |decision| {
         let left: Vec<f64> =

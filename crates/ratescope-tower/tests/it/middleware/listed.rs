@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1));
 
-/// Addresses as they are written, and what they mean; `None` for what hides one.
+/// Addresses as they are written, and their meanings; `None` for texts that hide one.
 const NODES: [(&str, Option<&str>); 15] = [
     ("10.0.0.2", Some("10.0.0.2")),
     ("\"10.0.0.3:8080\"", Some("10.0.0.3")),

@@ -70,7 +70,7 @@ async fn services_share_a_redis_and_go_on_without_it() {
     // Where Redis was, and as the rule says.
     assert_eq!(status(one, "/", "192.0.2.7").await, told(429, "0"));
     assert_eq!(status(one, "/closed", "192.0.2.8").await.0, 503);
-    // Nobody knows what is left of the limit that allows, so it is not told.
+    // Nobody knows how much is left of the limit that allows, so it is not told.
     assert_eq!(status(other, "/open", "192.0.2.8").await, told(200, "2"));
 }
 
@@ -108,7 +108,7 @@ async fn whoever_gets_no_seat_is_not_counted() {
     assert!(passed >= 1 && layer.waiting() >= 1);
 }
 
-/// What a request costs later is charged to the key that it passed by, also where that is the hash of a secret.
+/// The later cost of a request is charged to the key that it passed by, also where that is the hash of a secret.
 #[tokio::test]
 async fn a_secret_is_charged_by_its_hash() {
     let Some(server) = Server::start(&[]) else { return };

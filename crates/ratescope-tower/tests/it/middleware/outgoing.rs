@@ -95,7 +95,7 @@ fn a_call_that_would_wait_too_long_is_not_made_and_not_counted() {
     let error = assert_ready_err!(call(&mut hasty, "http://a/2").poll());
     assert_eq!(error, CallError::GaveUp(NotAllowed::Refused { after: Duration::from_secs(1) }));
     assert_eq!(error.to_string(), "the call was not made: the event would have to wait for 1s");
-    // The layers are clones, so they are limited together; what was given up is not counted.
+    // The layers are clones, so they are limited together; a call that was given up is not counted.
     let mut waits = call(&mut patient, "http://a/3");
     assert_pending!(waits.poll());
     clock.set(1.0);
@@ -106,7 +106,7 @@ fn a_call_that_would_wait_too_long_is_not_made_and_not_counted() {
     assert_eq!(error, CallError::Call("broken".to_owned()));
 }
 
-/// Nor in limits that count what they refuse: a call is refused only when it would be counted.
+/// Nor in limits that count refused calls: a call is refused only when it would be counted.
 #[test]
 fn a_call_that_gives_up_is_not_counted_where_refusals_are() {
     for policy in ["exim 2/1m strict", "earrrl 2/1m half-life 1m", "haproxy 2/1m"] {

@@ -37,7 +37,7 @@ fn own<S: Store>(store: S) -> RateLimitLayer<S, Problem, Hand> {
         .limit_of("calls", |head| head.extensions.get::<Customer>()?.limiter.clone())
 }
 
-/// The status, the quota and what is left of it.
+/// The status, the quota and the rest of it.
 fn told_in(response: &Response<String>) -> (u16, &str, &str) {
     let header = |name| response.headers().get(name).map_or("", |value| value.to_str().unwrap());
     (response.status().as_u16(), header("x-ratelimit-limit"), header("x-ratelimit-remaining"))
@@ -53,7 +53,7 @@ fn each_customer_has_its_own_numbers() {
             }
         };
         are("ann", "", &[(200, "2", "1"), (200, "2", "0"), (429, "2", "0")]);
-        // What was counted stays counted when she pays for more, and when she no longer does.
+        // Her requests stay counted when she pays for more, and when she no longer does.
         are("ann", "gcra 5/1h", &[(200, "5", "2"), (200, "5", "1")]);
         are("ann", "gcra 5/1h", &[(200, "5", "0"), (429, "5", "0")]);
         are("ann", "", &[(429, "2", "0")]);
@@ -131,7 +131,7 @@ fn forty_at_once_pass_as_often_as_the_limit_says() {
     assert_eq!(passed, 7);
 }
 
-/// A limiter of another shape would lose what was counted.
+/// A limiter of another shape would lose the counted requests.
 #[test]
 fn where_numbers_do_not_fit_the_rules_decide() {
     let lines = told(|| {
@@ -186,7 +186,7 @@ fn own_numbers_go_on_after_a_reload() {
     assert_eq!(ask("gcra 5/1h"), "200 0 of 4");
 }
 
-/// What a request costs later counts by its own numbers: under those of the rules the bucket would be empty.
+/// The later cost of a request counts by its own numbers: under those of the rules the bucket would be empty.
 #[test]
 fn later_costs_count_by_the_same_numbers() {
     fn settled<S: Store>(store: S) {

@@ -77,7 +77,7 @@ fn a_refusal_says_why_in_numbers() {
     assert_eq!(lines, [expected]);
 }
 
-/// As often as refusals, and beside them. What is refused anyway is no news of the shadow.
+/// As often as refusals, and beside them. A request that is refused anyway is no news of the shadow.
 #[test]
 fn what_a_shadow_would_refuse_is_logged() {
     const RULES: &str = "

@@ -54,7 +54,7 @@ fn left(store: &MemoryStore) -> f64 {
     store.peek(&event).quota().unwrap().remaining
 }
 
-/// What is left of 10 after a reservation of 6 that `settle` settles.
+/// The rest of 10 after a reservation of 6 that `settle` settles.
 fn left_after(settle: impl FnOnce(Reservation)) -> f64 {
     let store = ruled(TEN);
     let reservation = reserve(limit(store.clone(), &Hand::default()));
@@ -79,7 +79,7 @@ fn without_being_settled_it_costs_what_was_added() {
     // While a clone lives, the rest is not given back.
     let mut kept = None;
     assert_eq!(left_after(|reservation| kept = Some(reservation.clone())), 4.0);
-    // The first one that settles counts, and what was added no more.
+    // The first one that settles counts, and the additions no longer do.
     assert_eq!(
         left_after(|reservation| {
             reservation.add(5.0);
@@ -123,7 +123,7 @@ fn a_refused_request_has_none_and_a_layer_that_does_not_reserve_neither() {
     assert!(kept.lock().unwrap().is_empty());
 }
 
-/// A limiter that can't give back keeps what was reserved, and is charged for more.
+/// A limiter that can't give back keeps the reservation, and is charged for more.
 #[test]
 fn a_limiter_that_measures_a_rate_keeps_what_was_reserved() {
     let rules = "domain: web\nlimit: exim 10/1h strict per ip\n";
@@ -207,10 +207,10 @@ async fn tokens_are_settled<S: Store + Clone>(store: S) {
     assert_eq!(status("ann", 600).await, 200);
     left("ann", 400.0).await;
     assert_eq!(status("ann", 1).await, 429, "the most that it may have is not left");
-    // What fails costs a request, and no tokens.
+    // A request that fails costs a request, and no tokens.
     assert_eq!(status("bob", 0).await, 400);
     assert!((left("bob", 2000.0).await - 19.0).abs() < 0.1);
-    // Who hangs up has cost what was sent.
+    // A client that hangs up has cost the tokens that were sent.
     let mut body = app.clone().oneshot(ask("eve", 900)).await.unwrap().into_body();
     for _ in 0..300 {
         body.frame().await.unwrap().unwrap();
@@ -283,7 +283,7 @@ fn two_layers_that_reserve_settle_both() {
     assert_eq!([left(&outer), left(&inner)], [4.0; 2]);
     kept.lock().unwrap().pop().unwrap().settle(2.0);
     assert_eq!([left(&outer), left(&inner)], [8.0; 2]);
-    // Also what is added, and a second check of one request.
+    // So it is with additions, and with a second check of one request.
     let response = finished(call(&mut service, get("/", "192.0.2.7"))).unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     kept.lock().unwrap().pop().unwrap().add(3.0);
@@ -298,7 +298,7 @@ fn two_layers_that_reserve_settle_both() {
     assert_eq!(left(&outer), 3.0);
 }
 
-/// What a request owes belongs to no store of one generation: after a reload it counts by the rules then in force.
+/// The debt of a request belongs to no store of one generation: after a reload it counts by the rules then in force.
 #[test]
 fn a_debt_survives_a_reload() {
     let store = ruled(TEN);

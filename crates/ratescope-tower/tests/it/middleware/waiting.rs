@@ -1,4 +1,4 @@
-//! The queue: what a leaky bucket lets pass later.
+//! The queue: requests that a leaky bucket lets pass later.
 
 use crate::middleware::parts::{Far, Hand, Inner, call, get, limit, ruled, send};
 use http::{Response, StatusCode};
@@ -72,7 +72,7 @@ fn a_full_queue_refuses_and_counts_nothing() {
     assert!(body.contains("#temporary-reduced-capacity") && body.contains("\"status\":429"));
     // Who need not wait passes.
     assert_eq!(status(assert_ready!(ask("192.0.2.8").poll())), 200);
-    // A place that is given up is free, but what was counted stays counted.
+    // A place that is given up is free, but its request stays counted.
     let [first, second] = waiting;
     drop(second);
     assert_eq!(layer.waiting(), 1);
@@ -118,7 +118,7 @@ fn no_queue_at_all() {
     assert_eq!([status(), status()], [200, 429]);
 }
 
-/// What a client has reserved in other limits is given back when it leaves the queue, also before it is polled.
+/// A client's reservations in other limits are given back when it leaves the queue, also before it is polled.
 #[test]
 fn who_leaves_the_queue_gives_back_what_was_reserved() {
     let clock = Hand::default();

@@ -101,7 +101,7 @@ fn a_request_waits_in_the_queue() {
     assert_eq!(limit.waiting(), 0);
 }
 
-/// Servers spawn what they do with a request.
+/// Servers spawn their work on a request.
 #[test]
 fn the_futures_can_be_sent() {
     fn is_send<T: Send>(future: T) -> T {

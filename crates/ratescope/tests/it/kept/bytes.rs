@@ -1,4 +1,4 @@
-//! The bytes: they come back as what they were, and whatever is wrong with them is named.
+//! The bytes: states come back as they were, and mistakes in the bytes are named.
 
 use crate::kept::invariants::hold;
 use crate::kept::{limiter, limiters, run, steps};
@@ -271,14 +271,14 @@ proptest! {
         prop_assert_eq!(Kept::from_bytes(&bytes), Err(KeptError::Trailing { bytes: 1 }));
     }
 
-    /// What the fuzzer tries, too.
+    /// The fuzzer tries this, too.
     #[test]
     fn no_bytes_are_too_strange(bytes in bytes()) {
         hold(&bytes);
     }
 }
 
-/// The seeds of the fuzzer, and what it found: blocks at the end of time.
+/// The seeds of the fuzzer, and its finding: blocks at the end of time.
 #[test]
 fn seeds_hold() {
     seeds::each("kept", 3, hold);

@@ -5,8 +5,8 @@ use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::limit::kept::Kept;
 use ratescope::{Limiter, Retry, Time};
 
-/// Eight events of cost 1 in one instant under `old`. Then, at the same instant, what remains
-/// under `new` and how long an event of cost 1 waits, or what has changed.
+/// Eight events of cost 1 in one instant under `old`. Then, at the same instant, the remaining cost under `new` and how
+/// long an event of cost 1 waits, or the change of the shape.
 #[track_caller]
 fn change(old: &str, new: &str) -> String {
     let (old, new) = (limiter(old), limiter(new));
@@ -31,7 +31,7 @@ fn change(old: &str, new: &str) -> String {
     }
 }
 
-/// Old limiters, and below each new ones with what becomes of the events.
+/// Old limiters, and below each new ones with the effect on the events.
 const CHANGES: &str = "\
 exim 10/1m
   exim 10/1m: 2.0 left, wait 0.0s

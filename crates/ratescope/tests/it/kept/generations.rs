@@ -9,7 +9,7 @@ use ratescope::{Limiter, Policy, Span, Time};
 use std::collections::HashMap;
 
 /// The least that a shared store has to do: states as bytes, under the key of the sender and the
-/// name of the state. What an event does not change is not written.
+/// name of the state. A state that an event does not change is not written.
 #[derive(Default)]
 struct Shared(HashMap<String, Vec<u8>>);
 
@@ -90,7 +90,7 @@ proptest! {
         }
     }
 
-    /// Rules of the same shape go on with each other's states: what one counted, the other sees.
+    /// Rules of the same shape go on with each other's states: each sees the events of the other.
     /// (Time runs forwards: how far back it must run to be a clock that was set back is a matter
     /// of the limit.)
     #[test]
@@ -118,7 +118,7 @@ proptest! {
         prop_assert!(store.0.len() <= 1);
     }
 
-    /// However two buckets alternate, what they admit together is no more than the larger burst and
+    /// However two buckets alternate, together they admit no more than the larger burst and
     /// the higher rate would.
     #[test]
     fn two_buckets_are_no_more_than_the_larger(

@@ -1,4 +1,4 @@
-//! States that outlive their rule: what they become when a limit changes, as bytes, and between
+//! States that outlive their rule: when a limit changes, as bytes, and between
 //! two generations of rules.
 
 mod bytes;

@@ -62,7 +62,7 @@ proptest! {
         }
     }
 
-    /// Under another limit of the same shape the level is what it was, but for the rounding that is
+    /// Under another limit of the same shape the level is as it was, but for the rounding that is
     /// documented, which is a millionth of an event in a bucket and in favour of the sender.
     #[test]
     fn another_limit_sees_the_same_level(([old, new], period) in pairs(), steps in steps()) {

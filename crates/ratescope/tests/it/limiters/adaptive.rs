@@ -54,7 +54,7 @@ fn a_greedy_sender_stays_below_the_bound() {
     }
 }
 
-/// Events as fast as the clock can tell apart, all of them: what is refused teaches nothing more.
+/// Events as fast as the clock can tell apart, all of them: refused events teach nothing more.
 #[test]
 fn an_attack_stays_below_the_bound() {
     for mode in ["leaky", "strict"] {

@@ -58,7 +58,7 @@ fn the_estimate_tracks_three_rates() {
                 let steady = lambda / (lambda * gap).exp_m1();
                 assert_near(up, steady / 2.0, 1e-12);
             }
-            // And down: half of what it was at the end.
+            // And down: half of the level at the end.
             let state = track(&limiter, gap, 200.0);
             let down = limiter.level(state, seconds(200.0 + half_life));
             assert_near(down, at_end / 2.0, 1e-12);

@@ -35,7 +35,7 @@ proptest! {
         }
     }
 
-    /// Rounding never admits more, and what it says about the next time is true.
+    /// Rounding never admits more, and the time of a retry is right.
     #[test]
     fn never_more_than_the_rate(count in 1_u32..2_000_000_000, per in 1_u64..100_000_000, burst in 1_u32..9) {
         let rate = Rate::new(count.into(), Span::from_micros(per)).unwrap();

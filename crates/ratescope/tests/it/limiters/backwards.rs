@@ -95,7 +95,7 @@ proptest! {
         let (outcomes, mut state, now) = case.run(&steps);
         let mut there = state.clone();
         let then = earlier(now, case.period.as_secs_f64() * 1e6, back);
-        // A refused event that is not counted leaves what was counted before to decay.
+        // A refused event that is not counted leaves the earlier ones to decay.
         let counted = case.events(&steps).into_iter().zip(outcomes).rfind(|(_, o)| o.is_allowed());
         let decayed = counted.map_or(0.0, |((at, _), _)| now.since(at));
         let set_back = refused(&case.limiter, &mut state, then, 1.0);

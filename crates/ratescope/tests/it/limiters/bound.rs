@@ -1,4 +1,4 @@
-//! The most that a sender can make of an adaptive limit, whatever it does: the bound that the
+//! The most that a sender can get from an adaptive limit, whatever it does: the bound that the
 //! documentation derives, as a formula to hold the limiters against.
 
 use ratescope::limit::adaptive::Adaptive;

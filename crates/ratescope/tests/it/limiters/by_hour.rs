@@ -81,7 +81,7 @@ fn a_greedy_sender_at_its_hour_stays_below_the_bound() {
         }
         let most = limit.highest_after(0.0, Span::try_from_secs_f64(end * 3600.0).unwrap());
         assert!(got > 0.7 * most, "{text}: {got} of {most}");
-        // No other hour knows of it but those after it, which saw what the rate decayed to.
+        // No other hour knows of it but those after it, which saw the decayed rate.
         for hour in (0..HOURS).filter(|hour| !(3..=6).contains(hour)) {
             assert!(habit(&limit, &state, hours(end), hour) < 1e-6, "{text}: hour {hour}");
         }
@@ -112,7 +112,7 @@ fn the_bound_to_the_digit() {
     let near =
         |found: f64, told: f64| assert!((found / told - 1.0).abs() < 1e-12, "{found}: {told}");
     let highest = |nights: f64| {
-        // The whole nights, and of the last hour what is left.
+        // The whole nights, and the rest of the last hour.
         let (whole, rest) = (nights.floor(), nights.fract());
         let after = Span::try_from_secs_f64(86_400.0 * whole + 3600.0 * rest).unwrap();
         limit.highest_after(0.0, after)
@@ -134,7 +134,7 @@ fn the_bound_to_the_digit() {
     assert!((most - (10.0 + 10.5 * 48.0)).abs() < 1e-6, "{most}");
 }
 
-/// The first night, of a newcomer and of one that had a busy day: the floor, and what Exim's limit
+/// The first night, of a newcomer and of one that had a busy day: the floor, and the events that Exim's limit
 /// of the floor would let through.
 #[test]
 fn the_first_night_gets_the_floor() {
@@ -163,7 +163,7 @@ fn an_hour_early_or_late_is_no_crime() {
     assert!(at(18.5) < 10.1 && at(20.0) == 10.0);
 }
 
-/// Every hour the same: the limit of the adaptive limit, but for what a day teaches unevenly.
+/// Every hour the same: the limit of the adaptive limit, but for the uneven lessons of a day.
 #[test]
 fn who_never_sleeps_is_held_to_the_flat_limit() {
     let limit = by_hour("adaptive x3 decay 10m increase 7d floor 2 by hour");

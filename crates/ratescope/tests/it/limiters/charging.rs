@@ -48,7 +48,7 @@ proptest! {
     }
 }
 
-/// Bytes sent, against a megabyte a minute: what was too much takes as long as it would have.
+/// Bytes sent, against a megabyte a minute: the excess takes as long as it would have.
 #[test]
 fn bytes_are_paid_for_when_they_are_known() {
     let bucket = limiter("token-bucket 60000/1m burst 1000");
@@ -137,7 +137,7 @@ fn a_clock_that_is_set_back_neither_forgives_nor_adds() {
     );
 }
 
-/// More than can be counted counts as the most that can, and what is no cost is an error.
+/// A cost above the most that can be counted counts as that, and a number that is no cost is an error.
 #[test]
 fn charges_are_clamped_or_refused() {
     for text in ["gcra 10/1s", "sliding-log 10/1s", "exim 10/1s", "nginx 10/1s", "haproxy 10/1s"] {
@@ -157,7 +157,7 @@ fn charges_are_clamped_or_refused() {
     }
 }
 
-/// Whoever only asks counts no charges either, and follows no clock.
+/// A limiter that only asks counts no charges either, and follows no clock.
 #[test]
 fn a_limiter_that_counts_nothing_is_not_charged() {
     let (now, day) = (Time::from_micros(1_000_000), 86_400_000_000);

@@ -1,4 +1,4 @@
-//! Limiters outside of the domain in which f64 alone decides alike, and what is said of them. `tests/redis/edges.rs`
+//! Limiters outside of the domain in which f64 alone decides alike, and the errors about them. `tests/redis/edges.rs`
 //! tries the ends of that domain.
 
 use crate::limiters::table::rows;

@@ -128,7 +128,7 @@ fn the_log_is_bounded() {
     assert_eq!(limiter.peek(&state, Time::from_micros(1_199_900), 0.0).level, 0.0);
 }
 
-/// Where the limit is less than what otherwise counts as forgotten.
+/// Where the limit is less than a level that otherwise counts as forgotten.
 #[test]
 fn a_tiny_recent_average_is_reset_when_an_event_passes() {
     let limiter = limiter("earrrl 1/7s half-life 1us");

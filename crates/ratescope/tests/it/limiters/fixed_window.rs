@@ -57,7 +57,8 @@ fn a_window_begins_with_the_first_event() {
     assert_eq!(hourly.remaining(&state, at(16)), 1.0);
 }
 
-/// What began a window and is undone leaves the window to the others in it, and none behind if there are none.
+/// An event that began a window and is undone leaves the window to the others in it; if there are none, no window is
+/// left.
 #[test]
 fn the_event_that_began_a_window_is_undone() {
     let limiter = limiter("fixed-window 2/10h from first");
@@ -102,7 +103,7 @@ fn attempts_are_counted() {
         assert_eq!((outcome.is_allowed(), outcome.level), (false, (hour + 2) as f64), "{hour}");
     }
     assert_eq!(hourly.retry_after(&state, at(10), 1.0), Retry::After(Span::from_hours(1)));
-    // It has counted what was refused, so nothing can be given back.
+    // It has counted refused events, so nothing can be given back.
     assert!(hourly.check(&mut state, at(11), 1.0).is_allowed());
     assert!(!hourly.undo(&mut state, at(11), at(12), 1.0));
     assert_eq!(hourly.remaining(&state, at(12)), 1.0);
@@ -136,7 +137,7 @@ fn a_clock_that_is_set_back() {
     }
 }
 
-/// Nor may whoever sends at the edge of a clock that jumps make room.
+/// Nor may a sender at the edge of a clock that jumps make room.
 #[test]
 fn an_event_that_is_not_counted_forgets_nothing() {
     let at = |minute: i64| Time::from_micros(1000 * DAY + minute * HOUR / 60);

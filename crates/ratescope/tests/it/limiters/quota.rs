@@ -25,7 +25,7 @@ fn rates_and_windows_are_as_they_are_written() {
     assert_quota("exim 0/1m", "none");
 }
 
-/// The quota of a bucket is what passes at once, and never more than remains.
+/// The quota of a bucket is as much as passes at once, and never more than remains.
 #[test]
 fn buckets_are_what_they_hold() {
     assert_quota("gcra 1/1s burst 100", "100/1m40s");
@@ -62,7 +62,7 @@ fn earrrl_is_what_passes_at_once() {
 }
 
 proptest! {
-    /// What a client is told: never more left than the limit, and a limit of 0 only where nothing ever passes.
+    /// A client is told of never more left than the limit, and of a limit of 0 only where nothing ever passes.
     #[test]
     fn what_is_left_is_within_the_quota(case in admitting(&KINDS), steps in steps(false)) {
         let Some(quota) = case.limiter.quota() else { return Ok(()) };

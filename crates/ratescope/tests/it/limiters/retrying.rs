@@ -237,7 +237,7 @@ fn a_habit_of_years_is_forgotten_by_the_microsecond() {
     }
 }
 
-/// A habit that still rises lets pass what is above the floor, and a little more never.
+/// While a habit still rises, a cost above the floor will pass, and one that is a little higher never will.
 #[test]
 fn an_event_above_the_floor_waits_for_a_habit_that_rises() {
     let limiter = limiter("adaptive x100 decay 1m increase 1h floor 5");

@@ -28,7 +28,7 @@ proptest! {
         assert_same(&case, &other, &case.events(&steps));
     }
 
-    /// The queue admits what the token bucket does, and says how long it takes to come out.
+    /// The queue admits the same events as the token bucket, and says how long it takes to come out.
     #[test]
     fn the_leaky_bucket_admits_as_the_token_bucket(case in cases(BUCKETS), steps in steps(true)) {
         let text = case.limiter.to_string();

@@ -1,4 +1,4 @@
-//! The text forms, and what is said of a wrong one.
+//! The text forms, and the errors about wrong ones.
 
 use crate::limiters::invariants::hold;
 use crate::limiters::table::rows;
@@ -30,7 +30,7 @@ proptest! {
     }
 }
 
-/// The seeds of the fuzzer, and what it found: a cost that is no number.
+/// The seeds of the fuzzer, and its finding: a cost that is no number.
 #[test]
 fn seeds_hold() {
     seeds::each("limiters", 3, hold);
@@ -58,7 +58,7 @@ fn every_limiter_is_tried() {
     assert_eq!(names.filter(untried).collect::<Vec<_>>(), ["made-up"]);
 }
 
-/// What is written is the one form, whatever is read.
+/// Of all forms that can be read, one is written.
 #[test]
 fn there_is_one_form() {
     for [read, written] in rows("
@@ -135,7 +135,7 @@ fn there_is_one_form() {
     }
 }
 
-/// The word that is wrong, and what is said of it.
+/// The word that is wrong, and the error about it.
 #[test]
 fn mistakes_are_pointed_at() {
     for [text, word, problem] in rows(
@@ -243,7 +243,7 @@ fn a_limiter_has_the_numbers_it_was_made_of() {
     );
 }
 
-/// A limiter that names no rate has that of whoever reads it.
+/// A limiter that names no rate gets the default rate of the reader.
 #[test]
 fn a_rate_may_be_given_beside_the_text() {
     let read = |text, rate| AnyLimiter::read(text, rate).map(|limiter| limiter.to_string());

@@ -52,8 +52,8 @@ proptest! {
         }
     }
 
-    /// Whoever holds many open, however long, and gives them back whenever it likes has no more admitted than whoever
-    /// gives none back: in no interval, of those that it keeps.
+    /// A sender that holds many open, however long, and gives them back whenever it likes keeps, in any interval, no
+    /// more admitted events than one that gives none back.
     #[test]
     fn what_is_held_open_is_no_credit(
         case in cases(COUNTING),
@@ -101,7 +101,7 @@ proptest! {
     }
 }
 
-/// A bucket gives back what has certainly not drained, and a window what it still counts.
+/// A bucket gives back the part that has certainly not drained, and a window the events that it still counts.
 #[test]
 fn what_is_given_back_is_what_still_counts() {
     let at = |seconds: i64| Time::from_micros(seconds * 1_000_000);
@@ -146,7 +146,7 @@ fn what_is_undone_leaves_nothing_in_a_window() {
     }
 }
 
-/// A bucket's time goes back with the clock, and then not all of what drained is known.
+/// A bucket's time goes back with the clock, and then the drained amount is not fully known.
 #[test]
 fn what_is_undone_after_the_clock_was_set_back() {
     let limiter = limiter("gcra 1/1s burst 10");
@@ -173,7 +173,7 @@ fn what_was_counted_in_a_later_window_is_not_given_back() {
     assert_eq!(limiter.remaining(&state, at(10)), 5.0);
 }
 
-/// The window before still counts in part, and so does what came in it.
+/// The window before still counts in part, and so do its events.
 #[test]
 fn what_came_in_the_window_before_is_given_back_in_part() {
     let limiter = limiter("sliding-counter 10/10s");

@@ -50,7 +50,7 @@ fn the_last_block_of_a_sliding_window_is_whole() {
 }
 
 /// Envoy's clock is a double, so each event may gain half of its last bit, 2^-30 s, and as much again.
-/// Once that is a token, nothing bounds what passes.
+/// Once that is a token, nothing bounds the events that pass.
 #[test]
 fn rounding_gives_envoy_less_than_a_token_an_event() {
     let most = |text, cost| limiter(text).max_admitted(Span::from_secs(1), cost);
@@ -70,7 +70,7 @@ fn rounding_gives_envoy_less_than_a_token_an_event() {
 /// For Exim, events in one instant count as a small gap apart, by which each lengthens the window.
 #[test]
 fn a_gap_between_exims_events_raises_the_bound() {
-    // A gap is a nanosecond, a millionth of the period. What the rate does not show is the limit and half
+    // A gap is a nanosecond, a millionth of the period. The part that the rate does not show is the limit and half
     // an event.
     let limit = 5000.0;
     for cost in [1.0, 2.0, 4.0] {

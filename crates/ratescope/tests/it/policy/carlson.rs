@@ -37,8 +37,9 @@ fn refused_events_use_up_no_other_limit() {
     }
 }
 
-/// His counting bug: where attempts are counted, what one limit refuses uses up the others. A client that sends 120 a
-/// second gets ten of its 72,000 events in ten minutes through, all of them in the first second, and no more in the hour.
+/// His counting bug: where attempts are counted, events that one limit refuses use up the others. A client that sends
+/// 120 a second gets ten of its 72,000 events in ten minutes through, all of them in the first second, and no more in
+/// the hour.
 #[test]
 fn attempts_use_up_the_other_limits() {
     let attempts =

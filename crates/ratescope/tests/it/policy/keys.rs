@@ -1,4 +1,4 @@
-//! Keys: different values never meet in one, and what they are made of.
+//! Keys: different values never meet in one, and their parts can be read back.
 
 use proptest::prelude::*;
 use ratescope::policy::Per;
@@ -8,7 +8,7 @@ fn key(per: &str, fields: &[(&str, &str)]) -> String {
     per.parse::<Per>().unwrap().key(&Event { time: Time::ZERO, cost: 1.0, fields: &fields })
 }
 
-/// A short text of what keys are made of and of what could be mistaken for it.
+/// A short text of characters that keys are made of, and of others that could be mistaken for them.
 fn value() -> impl Strategy<Value = String> {
     let c = prop::sample::select(vec![
         "", "a", "b", "C", "2", "3", "=", ",", "%", "%2C", "%3D", "_", "+", "{", "}", " ", "\n",
@@ -17,7 +17,7 @@ fn value() -> impl Strategy<Value = String> {
     prop::collection::vec(c, 0..4).prop_map(|parts| parts.concat())
 }
 
-/// The values that a key was made of, read back by what its documentation says.
+/// The values that a key was made of, read back as its documentation says.
 fn values(key: &str) -> Vec<String> {
     let value = |pair: &str| {
         let (_, value) = pair.split_once('=').unwrap();

@@ -37,7 +37,7 @@ proptest! {
     }
 }
 
-/// The seeds of the fuzzer, and what it found: the search for the time to retry took seconds with periods of millions
+/// The seeds of the fuzzer, and its finding: the search for the time to retry took seconds with periods of millions
 /// of years.
 #[test]
 fn seeds_hold() {
@@ -91,7 +91,7 @@ fn wrong<T: std::fmt::Debug>(read: Result<T, ParseError>, text: &str, word: &str
     assert!(error.problem().len() <= 100, "{text}: {error}");
 }
 
-/// The word that is wrong, and what is said of it.
+/// The word that is wrong, and the error about it.
 #[test]
 fn mistakes_are_pointed_at() {
     for (text, word, problem) in [
@@ -201,7 +201,7 @@ fn a_long_list_of_fields_is_cut() {
     wrong(Policy::read("1/1s per x", &defaults), "1/1s per x", "x", &problem);
 }
 
-/// The place says what a limit means that leaves something out, and which fields there are.
+/// The place gives the defaults for a limit that leaves something out, and the known fields.
 #[test]
 fn defaults_are_values() {
     let defaults = Defaults {

@@ -1,4 +1,4 @@
-//! All or none: what several limits decide together, by what each alone makes of what it should
+//! All or none: the decisions of several limits together, by those of each alone about the events that it should
 //! have counted.
 
 use crate::judged::{Judged, policy_of};
@@ -21,7 +21,7 @@ fn by_checks(limiter: &AnyLimiter, state: &mut AnyState, sent: &Sent, passed: bo
     if passed || counts_all || text.starts_with("earrrl") || text.ends_with("strict") {
         let _ = limiter.check(state, sent.at, sent.cost);
     } else if text.starts_with("envoy") {
-        // Its bucket begins with the first event, whoever refuses that.
+        // Its bucket begins with the first event, even if another limit refuses that.
         limiter.record(state, sent.at, sent.cost, false);
     }
 }
@@ -70,8 +70,8 @@ fn assert_all_or_none(limits: Vec<Limit>, sent: &[Sent], tell: Tell) -> Result<(
     Ok(())
 }
 
-/// The events up to the first that sweeps. Every eighth event frees what a log or a window no longer counts.
-/// If the clock is set back then, an event finds the room that there was later, and not that of its time.
+/// The events up to the first that sweeps. Every eighth event frees the entries that a log or a window no longer
+/// counts. If the clock is set back then, an event finds the room that there was later, and not that of its time.
 fn unswept<'a>(limits: &[Limit], sent: &'a [Sent]) -> &'a [Sent] {
     let grows = limits.iter().any(|limit| limit.limiter.grows());
     sent.get(..7).filter(|_| grows).unwrap_or(sent)

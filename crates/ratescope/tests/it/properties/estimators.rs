@@ -38,7 +38,7 @@ proptest! {
         assert_near(got, want, 1e-12, want);
     }
 
-    /// The rate may end above the target only by what a microsecond more would take off.
+    /// The rate may end above the target only by as much as a microsecond more would take off.
     #[test]
     fn silence_takes_the_time_it_should(
         period in span(-3.0, 9.0),

@@ -19,7 +19,7 @@ fn limiter() -> impl Strategy<Value = Exim> {
 }
 
 /// A limiter and a state that came about by events of up to twice its limit each. The state of
-/// a readonly limiter is what a strict one of the same rate has measured.
+/// a readonly limiter is the measurement of a strict one of the same rate.
 fn in_use() -> impl Strategy<Value = (Exim, <Exim as Limiter>::State, Time)> {
     (limiter(), events(magnitude(-6.0, 0.3)), gap()).prop_map(|(exim, events, gap)| {
         let mode = if exim.mode == Mode::Readonly { Mode::Strict } else { exim.mode };
@@ -53,7 +53,7 @@ proptest! {
         prop_assert_eq!(burst(limit * 4.0, per, 4.0), m as usize);
     }
 
-    /// A readonly limiter lets everything pass or nothing, by what another has measured, and counts nothing.
+    /// A readonly limiter lets everything pass or nothing, by the measurement of another, and counts nothing.
     #[test]
     fn readonly_only_looks((exim, state, now) in in_use(), part in magnitude(-6.0, 3.0)) {
         let exim = Exim { mode: Mode::Readonly, ..exim };

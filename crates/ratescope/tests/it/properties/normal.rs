@@ -51,7 +51,7 @@ fn one_path_in_all_its_spellings() {
         ("/%256cogin", "/%256cogin"),
         ("/a\\b", "/a%5Cb"),
         ("/login;a=b", "/login;a=b"),
-        // What may stand there is decoded, and all else is escaped.
+        // Characters that may stand there are decoded, and all others are escaped.
         ("/%40me%3a%2b", "/@me:+"),
         ("/a b", "/a%20b"),
         ("/a+b", "/a+b"),
@@ -62,7 +62,7 @@ fn one_path_in_all_its_spellings() {
         ("/%4", "/%254"),
         ("/%4g", "/%254g"),
         ("/...", "/..."),
-        // What is no path.
+        // Texts that are no paths.
         ("*", "*"),
         ("login", "login"),
         ("a//b", "a//b"),

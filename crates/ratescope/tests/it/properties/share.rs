@@ -1,5 +1,5 @@
-//! What leases promise, over random schedules of processes, delays, lost calls, deaths and flushes, with a model of Redis
-//! in virtual time.
+//! The promises of leases, over random schedules of processes, delays, lost calls, deaths and flushes, with a model of
+//! Redis in virtual time.
 
 use proptest::prelude::*;
 use ratescope::limit::any::{AnyLimiter, AnyState};
@@ -28,7 +28,7 @@ impl Random {
     }
 }
 
-/// What a process asks Redis.
+/// The questions of a process to Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Call {
     process: usize,
@@ -68,7 +68,7 @@ impl Process {
     }
 }
 
-/// What came of a schedule.
+/// The outcome of a schedule.
 #[derive(Default)]
 struct History {
     /// When events passed. The event for which a call is made passes when it is counted, as without leases.
@@ -79,7 +79,7 @@ struct History {
     given_back: u64,
     /// Counted for a process that never knew, or died.
     lost: u64,
-    /// When Redis refused an event, and whether it would have if only what passed had been counted.
+    /// When Redis refused an event, and whether it would have if only the events that passed had been counted.
     refused: Vec<(i64, bool)>,
     /// When a lease had unused events, or was lost.
     held: Vec<(i64, i64)>,
@@ -110,7 +110,7 @@ impl Model<'_> {
         while let Some(Reverse((now, _, happens))) = self.queue.pop() {
             self.happens(now, happens);
         }
-        // What processes that died had left.
+        // Leases of processes that died.
         for process in &mut self.processes {
             self.history.lost += process.lease.cancel().map_or(0, |unused| unused.left);
         }
@@ -369,7 +369,7 @@ proptest! {
         assert_bounded(&limiter, &history.passed);
     }
 
-    /// A window that begins after a flush admits what the limiter does, and a tenth more. All may be lent only once
+    /// A window that begins after a flush admits as much as the limiter, and a tenth more. All may be lent only once
     /// meanwhile, and nothing is given back to the new states.
     #[test]
     fn a_flush_forgets_the_past_and_no_more(
@@ -384,7 +384,7 @@ proptest! {
         });
     }
 
-    /// What was counted passed, was given back once, or is lost with a process or an answer.
+    /// Each counted event passed, was given back once, or is lost with a process or an answer.
     #[test]
     fn nothing_is_counted_or_given_back_twice(
         limiter in limiters(), seed: u64, processes in 1usize..6, trouble: bool,
@@ -395,11 +395,11 @@ proptest! {
         assert!(trouble || lost == 0, "{lost} are lost");
     }
 
-    /// Without leases within the last two and a half lengths and two calls, only what is over the limit is refused.
+    /// Without leases within the last two and a half lengths and two calls, only events over the limit are refused.
     #[test]
     fn only_leases_refuse_too_early(limiter in limiters(), seed: u64, processes in 1usize..6) {
         let History { refused, held, .. } = history(&limiter, seed, processes, false);
-        // A bucket that was empty meanwhile can't give back all: what it admits then is in its next test.
+        // A bucket that was empty meanwhile can't give back all: its bound for that case is in the next test.
         let is_bucket = limiter.to_string().contains(" burst ");
         for (now, would_pass) in refused.into_iter().filter(|_| !is_bucket) {
             let past = now - 5 * A / 2 - 160_000;

@@ -1,5 +1,5 @@
-//! What syncs promise, over random schedules of processes, delays, lost calls and a Redis that is away, with a model of
-//! Redis in virtual time.
+//! The promises of syncs, over random schedules of processes, delays, lost calls and a Redis that is away, with a model
+//! of Redis in virtual time.
 
 use super::share::{BEGIN, Random, assert_each_window};
 use proptest::prelude::*;
@@ -36,7 +36,7 @@ enum Happens {
     /// The call was given up: nobody knows whether it ran.
     Lost {
         process: usize,
-        /// What Redis did not count.
+        /// The sum that Redis did not count.
         missing: u64,
     },
 }
@@ -272,7 +272,7 @@ const LIMITERS: [(&str, Option<i64>); 7] = [
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// A window admits what the limiter does, and what each process but one admitted in its last s + d.
+    /// A window admits as much as the limiter, and as much as each process but one admitted in its last s + d.
     #[test]
     fn no_window_admits_more_than_is_promised(
         which in 0usize..LIMITERS.len(), seed: u64, processes in 1usize..6,
@@ -331,7 +331,7 @@ proptest! {
         });
     }
 
-    /// One process is as good as alone: it knows all that counts but what lost calls told.
+    /// One process is as good as alone: it knows all that counts except the sums of lost calls.
     #[test]
     fn a_single_process_keeps_to_the_limit(
         which in 0usize..LIMITERS.len(), seed: u64, lost in prop::option::of(2i64..20), away in 0i64..2_000_000,
@@ -343,7 +343,7 @@ proptest! {
         for (i, first) in all.iter().enumerate().step_by(5) {
             for (n, last) in (1usize..).zip(&all[i..]).step_by(3) {
                 let window = Span::from_micros((last - first + 1 + history.longest).unsigned_abs());
-                // It knows all but what its lost calls told.
+                // It knows all but the sums of its lost calls.
                 let own = history.missing.iter().filter(|(at, _)| (*first..=*last).contains(at));
                 let missing: f64 = own.map(|(_, sum)| sum).sum();
                 let most = limiter.max_admitted(window, 1.0) + missing + set_back;
@@ -410,8 +410,8 @@ proptest! {
     }
 }
 
-/// A bucket tells all that it counted, however late, and a window what it counts. While Redis is away, a bucket keeps at most
-/// twice its burst to tell later, and what it counted since.
+/// A bucket tells all that it counted, however late, and a window the events that still count. While Redis is away, a
+/// bucket keeps at most twice its burst to tell later, and the events since.
 #[test]
 fn what_is_told_late_is_bounded() {
     let at = |ms: i64| Time::from_micros(BEGIN + ms * 1000);

@@ -1,4 +1,4 @@
-//! The seeds of the fuzz target, the files of the other tests, and what is made of them by chance.
+//! The seeds of the fuzz target, the files of the other tests, and random changes of them.
 
 use crate::rules::invariants::hold;
 use proptest::prelude::*;

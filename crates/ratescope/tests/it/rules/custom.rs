@@ -65,9 +65,9 @@ fn passed(store: &MemoryStore, seconds: impl IntoIterator<Item = u64>) -> Vec<u6
 #[test]
 fn an_event_counts_in_both_limits_or_in_none() {
     let store = MemoryStore::new(both(pause(10)), 100);
-    // Its pause refuses what the bucket would let pass, and the bucket counts none of that.
+    // Its pause refuses events that the bucket would let pass, and the bucket counts none of them.
     assert_eq!(passed(&store, 0..=20), [0, 10, 20]);
-    // Nor does the pause count what the bucket refuses: the first event that the bucket admits passes.
+    // Nor does the pause count events that the bucket refuses: the first event that the bucket admits passes.
     assert_eq!(passed(&store, [1195, 1199, 1200, 1209]), [1200]);
     // A wait without a formula is exact, too, and the longest of both counts.
     let waits = [1201, 1205, 1210].map(|second| store.retry_after(&ann(second)));
@@ -101,7 +101,7 @@ fn what_passed_is_given_back_by_its_own_undo() {
     assert_eq!(store.remaining(&ann(11)).floor(), 1.0);
 }
 
-/// Equal limiters share states, and nothing else does: what a state means only the limiter within knows.
+/// Equal limiters share states, and nothing else does, since only the limiter within knows the meaning of a state.
 #[test]
 fn its_states_go_on_as_long_as_it_is_equal() {
     let store = MemoryStore::new(both(pause(10)), 100);

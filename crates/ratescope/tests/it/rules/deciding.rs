@@ -308,7 +308,7 @@ fn a_reset_counts_keys() {
     assert_eq!([reset("user"), reset("ip"), reset("path")], [1, 1, 0]);
 }
 
-/// What a shadow would have refused would have cost nothing, so it is not charged to the shadow.
+/// An event that a shadow would have refused would have cost nothing, so it is not charged to the shadow.
 #[test]
 fn a_shadow_is_charged_for_what_it_lets_pass() {
     let ruled = ruled(
@@ -337,7 +337,7 @@ descriptors:
     assert_eq!(levels(), [6.0, 3.0]);
 }
 
-/// What is settled by its decision: the limits that counted the event, and no others.
+/// An event is settled by its decision in the limits that counted it, and in no others.
 mod settling {
     use super::super::ruled;
     use ratescope::limit::any::AnyLimiter;

@@ -16,7 +16,7 @@ fn name(path: &Path) -> &str {
     path.file_name().unwrap().to_str().unwrap()
 }
 
-/// Each good file has cases beside it, and does what they expect.
+/// Each good file has cases beside it, and passes them.
 #[test]
 fn good_files_do_what_is_expected() {
     let mut tests = 0;
@@ -112,7 +112,7 @@ fn tests_know_nothing_of_each_other() {
     assert_eq!(failed, [1, 0, 1, 0]);
 }
 
-/// What Envoy sends is looked up as a list: with the same names as fields, other rules apply.
+/// Descriptors of Envoy are looked up as lists: with the same names as fields, other rules apply.
 #[test]
 fn cases_have_descriptors() {
     let rules = "domain: d
@@ -234,7 +234,7 @@ fn rules_in_words() {
     words("by_hour");
 }
 
-/// A failure says where, when, what was expected, and what came instead.
+/// A failure tells its place, its time, the expectation and the outcome.
 #[test]
 fn a_failure_is_told() {
     let rules = "
@@ -327,7 +327,7 @@ fn a_mistake_has_a_place() {
     assert_eq!((mistake.line(), mistake.column(), mistake.word()), (2, 57, "y"));
 }
 
-/// What is not UTF-8, with its place in characters.
+/// Bytes that are not UTF-8, with their place in characters.
 #[test]
 fn bytes_that_are_no_text_have_a_place() {
     let (utf8, utf16) = ("this byte is not UTF-8", "the text is UTF-16; write it as UTF-8");
@@ -341,7 +341,7 @@ fn bytes_that_are_no_text_have_a_place() {
         let error = decode("r.yaml", [bytes, b"\xff"].concat()).unwrap_err().to_string();
         assert!(error.starts_with(&format!("r.yaml:{place}: {problem}")), "{error}");
     }
-    // Whatever is too long is refused for that.
+    // A file that is too long is refused for that.
     for (more, is_read) in [(0, false), (1, true), (2, true)] {
         let bytes = [b"x".repeat(LONGEST - 1 + more).as_slice(), b"\xff"].concat();
         assert_eq!(decode("r.yaml", bytes).is_ok(), is_read, "{more}");
@@ -368,7 +368,7 @@ fn units_have_their_lengths() {
     }
 }
 
-/// Merge keys of YAML: what a map has itself counts, and of several maps the first.
+/// Merge keys of YAML: a map's own keys count first, and of several maps the first.
 #[test]
 fn merge_keys() {
     let text = "

@@ -79,7 +79,7 @@ fn what_is_wrong_is_told_with_the_place_in_the_list() {
     );
     let empty = NewRule::new().value("user", "").limit(window(1.0));
     assert_eq!(wrong("web", [empty]), "web:1:1: the value, which can be left out, is empty");
-    // Values that mean something else in YAML are what they are.
+    // Values that mean something else in YAML stay as they are.
     for value in ["null", "~", "true", "*a", "[", "a: b"] {
         let rules = Rules::new("web", [NewRule::new().value("user", value).limit(window(1.0))]);
         assert!(rules.unwrap().rules()[0].path()[0].value.matches(value), "{value}");

@@ -38,7 +38,7 @@ fn descriptor() -> impl Strategy<Value = Drawn> {
         .prop_recursive(3, 20, 4, move |inner| one(proptest::collection::vec(inner, 0..4).boxed()))
 }
 
-/// As a file. What can't be read of what is drawn is left out: a key that is there already, the same
+/// As a file. Random parts that can't be read are left out: a key that is there already, the same
 /// values twice.
 fn write(drawn: &[Drawn], indent: usize, used: &[usize], text: &mut String) {
     let pad = " ".repeat(indent);
@@ -46,7 +46,7 @@ fn write(drawn: &[Drawn], indent: usize, used: &[usize], text: &mut String) {
     for one in drawn {
         let value = VALUES[one.value];
         let at = (one.key, value);
-        // A star alone and none mean the same, and what is wider hides what comes after it.
+        // A star alone and none mean the same, and a wider one hides those after it.
         let hides = |&(key, before): &(usize, &str)| {
             let all = |v: &str| v.is_empty() || v == "*";
             key == one.key && (before == value || (all(before) && all(value)))
@@ -245,7 +245,7 @@ descriptors:
     assert_eq!(subjects, ["all", "user", "path", "path+ip", "tenant"]);
 }
 
-/// A list of descriptors without a limit of its own stands in the way of what says less.
+/// A list of descriptors without a limit of its own stands in the way of lists that say less.
 #[test]
 fn a_way_that_leads_nowhere_is_chosen_all_the_same() {
     let rules = read(

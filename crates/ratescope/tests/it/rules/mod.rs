@@ -1,4 +1,4 @@
-//! Rule files: good ones with what is expected of them, bad ones with what is said of them, and rules
+//! Rule files: good ones with their cases, bad ones with their errors, and rules
 //! at work.
 
 mod corpus;

@@ -1,4 +1,4 @@
-//! New rules in place of old ones: what is kept, what starts over, what is refused.
+//! New rules in place of old ones: the states that are kept or start over, and the rules that are refused.
 
 use super::{passed, ruled};
 use crate::rules::random;
@@ -165,7 +165,7 @@ fn a_limit_with_other_numbers_keeps_what_was_counted() {
 }
 
 proptest! {
-    /// After a change of the count of any limiter, each key stands as what is kept of it says.
+    /// After a change of the count of any limiter, each key stands as its kept state says.
     #[test]
     fn states_follow_the_rule_of_kept_states(
         case in random::admitting(random::COUNTING),
@@ -203,7 +203,7 @@ proptest! {
     }
 }
 
-/// A rule that becomes soft, or a shadow, goes on with what its senders have used up.
+/// A rule that becomes soft, or a shadow, goes on with its counts.
 #[test]
 fn throttles_and_shadows_come_and_go() {
     let ruled = ruled(OLD);

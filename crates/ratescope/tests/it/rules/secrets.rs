@@ -23,7 +23,7 @@ fn keys(rules: &Rules) -> Vec<String> {
     limits.map(|limit| limit.per.key(&event)).collect()
 }
 
-/// What one rule marks is secret in all rules of the file, and their names don't tell it either.
+/// A field that one rule marks is secret in all rules of the file, and their names don't tell its values either.
 #[test]
 fn a_mark_is_for_the_whole_file() {
     let rules = read(RULES);

@@ -1,4 +1,5 @@
-//! Attacks on what is settled later: events held open while numbers change, rules are read again, and the clock jumps.
+//! Attacks on costs that are settled later: events held open while numbers change, rules are read again, and the clock
+//! jumps.
 
 use crate::random::{COUNTING, cases, steps};
 use proptest::prelude::*;
@@ -41,7 +42,7 @@ fn left(store: &MemoryStore, time: Time) -> f64 {
 }
 
 proptest! {
-    /// Whatever happens between a decision and its end, what is given back adds no more than was counted, and a key
+    /// Whatever happens between a decision and its end, a refund adds no more than was counted, and a key
     /// never has more left than a new one.
     #[test]
     fn nobody_gains_by_what_happens_in_between(

@@ -218,7 +218,7 @@ fn a_store_in_a_pointer_decides_all_or_none() {
     assert!(store.check(&ann).is_allowed(), "nothing was counted of the first");
 }
 
-/// A store of somebody's own need not have what operates it, and then says so.
+/// A store of somebody's own need not have the methods that operate it, and then says so.
 #[test]
 fn a_store_that_can_only_decide() {
     struct Own(MemoryStore);
@@ -276,7 +276,7 @@ fn what_cannot_wait_is_not_counted() {
     }
 }
 
-/// A refusal says when to come back if that is asked, and what passes says nothing.
+/// A refusal says when to come back if that is asked, and an event that passes does not.
 #[test]
 fn who_is_refused_may_ask_for_the_time() {
     assert_eq!(Details::default().with_quotas().with_retry(), Details::ALL);

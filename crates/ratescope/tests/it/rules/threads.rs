@@ -40,7 +40,7 @@ fn exactly_the_limit_passes_while_rules_change_places() {
             while !done.load(Ordering::Relaxed) {
                 for text in [&backwards, &forwards] {
                     let reloaded = ruled.reload("rules.yaml", text, Time::ZERO);
-                    // Before what may fail, so that nobody waits for ever.
+                    // Before anything that may fail, so that nobody waits for ever.
                     applied.fetch_add(1, Ordering::Relaxed);
                     let Reloaded::Applied(changes) = reloaded else { panic!("{reloaded}") };
                     assert_eq!((changes.kept.len(), changes.new.len()), (3, 0));

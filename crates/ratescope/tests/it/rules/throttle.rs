@@ -1,4 +1,4 @@
-//! Soft and elastic rules, by what each of their two limiters makes of the events alone.
+//! Soft and elastic rules, by the decisions of each of their two limiters alone.
 
 use super::{check, ruled};
 use crate::rules::random;
@@ -48,7 +48,7 @@ fn load(percent: f64) -> Option<Load> {
 
 proptest! {
     /// A soft rule decides as its relaxed limiter alone, and says softly of what its own limiter
-    /// would have refused, which counts what passes within it.
+    /// would have refused, which counts the events that pass within it.
     #[test]
     fn a_soft_rule(
         case in random::admitting(&random::KINDS).prop_filter("fixed", is_fixed),

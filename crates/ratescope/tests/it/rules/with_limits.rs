@@ -82,7 +82,7 @@ fn a_state_drains_by_the_numbers_under_which_it_was_counted() {
     // In other units, less than a millionth of an event is rounded off.
     let Some(Retry::After(other)) = wait(Some(&fast), &ann(0.0, 4.0)) else { panic!("a wait") };
     assert!((239.9999..=240.0).contains(&other.as_secs_f64()), "{other}");
-    // One minute later there is room for one, whoever asks.
+    // One minute later there is room for one, under either set of numbers.
     assert!(!check(&store, Some(&fast), &ann(60.0, 2.0)).is_allowed());
     assert!(check(&store, Some(&fast), &ann(60.0, 1.0)).is_allowed());
     // Now it was counted by the fast ones.
@@ -268,7 +268,7 @@ proptest! {
         }
     }
 
-    /// What events counted under alternating numbers gain is bounded by the largest size and the fastest rate.
+    /// The gain of events counted under alternating numbers is bounded by the largest size and the fastest rate.
     #[test]
     fn what_alternating_numbers_gain_is_bounded(
         events in prop::collection::vec((0_u32..3_000_000, 0_usize..3), 1..200),

@@ -1,4 +1,4 @@
-//! Stores: what they forget, what they keep, what a key costs, and that threads agree.
+//! Stores: the keys that they forget and keep, the memory of a key, and that threads agree.
 
 mod clock;
 mod far_away;
@@ -95,7 +95,7 @@ fn a_charge_is_missing_later() {
     assert!(!mail(&store, "bob", "x", Time::ZERO).is_allowed());
 }
 
-/// What a server does that clones its state for each request.
+/// As in a server that clones its state for each request.
 #[test]
 fn clones_count_in_the_same_states() {
     let store =
@@ -231,7 +231,7 @@ fn any_capacity_is_one() {
 
 proptest! {
     /// With room for all, it is a plain map; with less, it never holds more than its capacity, and
-    /// what it remembers it remembers rightly.
+    /// all that it remembers is right.
     #[test]
     fn as_a_plain_map(
         events in prop::collection::vec((0u32..60, 0i64..20), 1..400),

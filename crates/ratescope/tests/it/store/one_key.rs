@@ -68,7 +68,7 @@ fn events_are_taken_back() {
     );
     assert!(mail(&store, "ann", "x", seconds(0)).is_allowed());
     let event = Event { time: seconds(0), cost: 1.0, fields: &[("user", "ann"), ("ip", "x")] };
-    // Exim can't take back what it has measured, so the bucket gives nothing back either.
+    // Exim can't take back an event that it has measured, so the bucket gives nothing back either.
     assert!(!crate::judged::undo(&store, &event, seconds(0)));
     assert!(!mail(&store, "ann", "y", seconds(0)).is_allowed());
 }

@@ -96,7 +96,7 @@ fn the_dearest_refusal_protects() {
     }
 }
 
-/// By no limiter is it shed by what costs little or nothing, or too much.
+/// By no limiter is it shed by an event that costs little or nothing, or too much.
 #[test]
 fn protection_is_not_shed_whatever_the_limiter() {
     for kind in KINDS {
@@ -112,7 +112,7 @@ fn protection_is_not_shed_whatever_the_limiter() {
     }
 }
 
-/// Of a cost there is room for 24 bits. What is remembered of one that has more is less than it
+/// Of a cost there is room for 24 bits. The remembered part of one that has more is less than it
 /// was, so that it ends no later.
 #[test]
 fn a_cost_of_many_digits_protects_no_longer() {

@@ -99,7 +99,7 @@ fn a_smaller_bucket_is_not_fuller_than_full() {
         ("gcra 1000/1h burst 1000", "gcra 10/1h burst 10", Span::from_mins(6)),
         ("token-bucket 1000/1h", "token-bucket 10/1h", Span::from_mins(6)),
         ("leaky-bucket 1000/1h queue 1000", "leaky-bucket 10/1h queue 10", Span::from_mins(6)),
-        // What is owed under the same numbers stays owed.
+        // A debt under the same numbers stays.
         ("gcra 10/1h burst 10", "gcra 10/1h burst 10", Span::from_mins(99 * 60 + 6)),
     ] {
         let store = MemoryStore::new(format!("{old} per user").parse::<Policy>().unwrap(), 10);

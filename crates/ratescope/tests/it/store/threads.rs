@@ -1,4 +1,4 @@
-//! Several threads at once. What loom does not try is tried here: real threads, many keys, more
+//! Several threads at once. Here we try the things that loom does not try: real threads, many keys, more
 //! limits. Which order they ran in is not known, and need not be: events of one instant in limits
 //! that count are admitted in whatever order as long as all have room, so what came out says
 //! whether there is an order in which it is right.

@@ -1,5 +1,5 @@
 //! Waiting until an event is allowed: never sooner than the limiter allows, nobody is forgotten, and
-//! whoever gives up leaves nothing behind.
+//! a caller that gives up leaves nothing behind.
 
 use crate::store::random::{
     COUNTING, Case, KINDS, RATES, Step, admitting, case, limiter, magnitude,
@@ -171,7 +171,7 @@ fn a_queue_is_waited_for_in_order() {
     }
 }
 
-/// Strict Exim counts what it refuses, but whoever waits sends nothing before its time has come. A queue is
+/// Strict Exim counts refused events, but a caller that waits sends nothing before its time has come. A queue is
 /// not entered by those for whom it is too long.
 #[test]
 fn nothing_is_counted_before_an_event_passes() {
@@ -389,7 +389,7 @@ fn whoever_came_first_passes_first() {
     }
 }
 
-/// Whoever hangs up, first or in between, holds up nobody.
+/// A caller that hangs up, first or in between, holds up nobody.
 #[test]
 fn a_line_closes_up() {
     let clock = FakeClock::default();
