@@ -45,7 +45,7 @@ fn main() {
     for _ in 0..4 {
         println!("{}", api.call(&database, "ann"));
     }
-    database.insert("ann", 100); // She pays for more: what she has used stays used.
+    database.insert("ann", 100); // She pays for more; her earlier calls stay counted.
     println!("{}", api.call(&database, "ann"));
     println!("{}", api.call(&database, "bob"));
 }

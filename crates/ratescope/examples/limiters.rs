@@ -1,5 +1,5 @@
-//! Prints BENCHMARKS.md's table of the algorithms: what each remembers, and what a sender gets out of
-//! ten a minute, measured.
+//! Prints BENCHMARKS.md's table of the algorithms: the memory of each, and the events that a sender gets through at ten
+//! a minute, measured.
 //!
 //! `cargo run --release --example limiters`
 
@@ -61,8 +61,8 @@ pub(crate) fn table() -> Result<String, ParseError> {
     Ok(table)
 }
 
-/// The bytes of a state after a minute with an event each so many milliseconds: what remembers
-/// events or blocks has the most when all are allowed, and far apart.
+/// The bytes of a state after a minute with an event each so many milliseconds: a limiter that remembers events or
+/// blocks has the most when all are allowed, and far apart.
 fn bytes(limiter: &AnyLimiter, millis: i64) -> usize {
     let mut state = limiter.initial();
     for at in (0..60_000).step_by(millis as usize) {

@@ -2,7 +2,7 @@
 //!
 //! Most senders are steady, some come in bursts, some are met once and never again, and one keeps to
 //! half of its limit. Each hour the clock steps forward or back, by seconds to a day. In the
-//! second half of the day, memory must stay what it was in the first; and the sender that keeps to its
+//! second half of the day, memory must stay as it was in the first; and the sender that keeps to its
 //! limit must never be locked out for longer than a few periods by any step of the clock.
 
 use allocation_counter::measure;
@@ -32,8 +32,8 @@ const LIMITERS: [&str; 16] = [
 
 const HOURS: usize = 24;
 
-/// The hours whose memory the later ones may exceed by a tenth only. What a log holds differs with the
-/// steps of the clock.
+/// The hours whose memory the later ones may exceed by a tenth only. The content of a log differs with the steps of the
+/// clock.
 const FILLING: usize = 12;
 
 /// The seconds for which a sender within its limit may be refused after a step: a few periods.

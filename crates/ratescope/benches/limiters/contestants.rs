@@ -23,7 +23,7 @@ use std::time::Duration;
 pub(crate) struct Contestant {
     pub(crate) name: String,
     pub(crate) decide: Decide,
-    /// How many keys were forgotten, for what forgets any.
+    /// How many keys were forgotten, for stores that forget any.
     pub(crate) forgotten: Option<Box<dyn Fn() -> u64>>,
 }
 
@@ -172,7 +172,7 @@ pub(crate) fn texts(capacity: usize) -> Contestant {
     by(&name, Keyed::new(our_gcra(), capacity), |event| event.name)
 }
 
-/// The floor of a store of two limits. It counts in the first what the second refuses.
+/// The floor of a store of two limits. It counts in the first the events that the second refuses.
 pub(crate) fn two_texts(capacity: usize) -> Contestant {
     let wide = Gcra::new("10000/1s".parse().unwrap(), 10_000.0).unwrap();
     let both = Arc::new([our_gcra(), wide].map(|gcra| Keyed::new(gcra, capacity)));

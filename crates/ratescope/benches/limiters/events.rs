@@ -6,8 +6,8 @@ use ratescope::Time;
 pub(crate) struct Event {
     pub(crate) key: u64,
     pub(crate) now: Time,
-    /// The key as a text, for what takes texts. Those of one event after another lie side by side, as if each had just
-    /// arrived.
+    /// The key as a text, for stores that take texts. Those of one event after another lie side by side, as if each had
+    /// just arrived.
     pub(crate) name: &'static str,
 }
 

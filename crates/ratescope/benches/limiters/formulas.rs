@@ -1,4 +1,4 @@
-//! The formulas alone, in f64, with their numbers in registers: what a decision costs at least.
+//! The formulas alone, in f64, with their numbers in registers: the least cost of a decision.
 //! Each is given the time in microseconds, for events of cost 1, and answers whether the event
 //! passes, with the level that says why.
 

@@ -1,14 +1,14 @@
-//! Prints what a decision costs, as the tables of BENCHMARKS.md: `./scripts/bench limiters`.
+//! Prints the costs of decisions, as the tables of BENCHMARKS.md: `./scripts/bench limiters`.
 //!
 //! # How it is measured
 //! * A machine that does other things too is now fast and now slow, and memory now near and now
 //!   far. So in each table everything is measured in turn, many times, each turn is compared with
-//!   the first row of its own round, and what is printed are medians. The ratios stand; the
+//!   the first row of its own round, and medians are printed. The ratios stand; the
 //!   nanoseconds are of this machine and hour.
-//! * What is compared decides the same: the same events, and as many of them allowed. It is
-//!   asserted, but for what was lost for lack of room, which is printed.
+//! * All rows of a table decide the same: the same events, and as many of them allowed. This is asserted, except for
+//!   keys lost for lack of room, whose number is printed.
 //! * Time is an argument of ours. Others read it from a variable, which costs them nothing.
-//! * Bytes are those that were asked of the allocator, by what holds a million keys.
+//! * Bytes are those that were asked of the allocator, by a store with a million keys.
 //!
 //! # Whose side it is on
 //! The one who wrote it wrote two of the rows. The floor is as low as it could be made: a formula

@@ -13,7 +13,7 @@ const EXIM: &str = "exim 10/1s strict per user";
 const GCRA: &str = "gcra 10/1s per user";
 const BOTH: &str = "gcra 10/1s per user & gcra 10000/1s per ip";
 
-/// Those that are compared, of which the first is what the others are compared with.
+/// The contestants, of which the others are compared with the first.
 struct Field {
     events: Events,
     keys: usize,
@@ -102,7 +102,7 @@ pub(crate) fn print(keys: usize, rounds: usize) {
             lost.map_or("none".into(), |lost| format!("{:.3} %", lost as f64 / keys as f64 * 1e2)),
         );
     }
-    // Those of one algorithm passed the same, but for some events of what was forgotten.
+    // Those of one algorithm passed the same, but for some events of forgotten keys.
     for (i, algorithm) in [0, 0, 0, 0, 0, 5, 5, 5, 5, 5, 5, 5].into_iter().enumerate() {
         let more = passed[i].abs_diff(passed[algorithm]) as u64;
         assert!(more <= 10 * most_lost, "{} passed {more} others", field.contestants[i].name);
