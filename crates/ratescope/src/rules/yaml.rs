@@ -31,6 +31,7 @@ const LONG: usize = 64;
 pub struct Node {
     /// Where it begins.
     pub at: At,
+    /// A text, a list or a map, with its content.
     pub kind: Kind,
     /// How many nodes it has, including itself.
     size: usize,
