@@ -329,7 +329,7 @@ impl Inner {
                 for (part, (question, reply)) in parts.iter().zip(questions.iter().zip(&replies)) {
                     self.fallback.adopt(part.event, question, reply.clone());
                 }
-                decided_here(&questions, &Here { replies, counted }, details)
+                decided_by_leases(&questions, &Here { replies, counted }, details)
             }
             Err((fault, asking)) => {
                 let decisions = self.fallback.decide(parts, details, &fault);
@@ -484,8 +484,14 @@ fn not_an_address(error: redis::RedisError) -> OpenError {
     OpenError::Address { want, cause: Cause::new(error) }
 }
 
-/// Decisions by leases, which are settled by the time at which the lease was counted.
+/// Decisions for which Redis was not asked.
 fn decided_here(questions: &[Question], here: &Here, details: Details) -> Decisions {
+    let each = decided_by_leases(questions, here, details).into_iter();
+    each.map(Decision::made_here).collect()
+}
+
+/// Decisions by leases, which are settled by the time at which the lease was counted.
+fn decided_by_leases(questions: &[Question], here: &Here, details: Details) -> Decisions {
     let each = questions.iter().zip(&here.replies).map(|(question, reply)| {
         let mut decision = decided(question, reply, details);
         decision.time = here.counted;

@@ -96,7 +96,7 @@ impl FrontEnd {
     ) {
         prepared.count(decision);
         prepared.note_keyless(event, decision, self.name());
-        self.settings.outages.note(decision.fault.as_ref(), self.name(), now);
+        self.settings.outages.note(decision, self.name(), now);
     }
 
     pub(super) fn log_refusal(

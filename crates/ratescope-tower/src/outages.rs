@@ -4,7 +4,7 @@
 use super::meters;
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use ratescope::internal::plural;
-use ratescope::rules::Fault;
+use ratescope::rules::{Decision, Fault, StateSource};
 use ratescope::time::{Span, Time};
 use std::sync::{Mutex, PoisonError};
 
@@ -28,10 +28,13 @@ pub struct Outages {
 }
 
 impl Outages {
-    /// Notes whether a decision was made by the store.
-    pub fn note(&self, fault: Option<&Fault>, layer: Option<&str>, now: Time) {
-        match fault {
-            None => self.answered(layer, now),
+    /// Notes whether a decision was made by the store. One for which the store did not have to be asked, since no limit
+    /// applies or by a lease or a sync, says nothing about the store.
+    pub fn note(&self, decision: &Decision, layer: Option<&str>, now: Time) {
+        match &decision.fault {
+            None if !self.is_out.load(Ordering::Relaxed) => {}
+            None if decision.outcomes().all(|one| one.source == StateSource::Here) => {}
+            None => self.may_be_back(layer, now),
             Some(fault) => {
                 meters::count_fault(fault, layer);
                 self.decisions.fetch_add(1, Ordering::Relaxed);

@@ -30,7 +30,7 @@ pub struct Decision {
     retry_after: Option<Retry>,
     /// When the event was decided, by the clock of the store: the time to [settle](super::Intent::Settle) it by.
     pub time: Time,
-    /// Why the store could not be asked; `None` if it answered.
+    /// Why the store could not be asked; `None` if it answered, or did not have to be asked.
     pub fault: Option<Fault>,
 }
 
@@ -121,6 +121,8 @@ impl RawQuota {
 pub enum StateSource {
     /// In the store that was asked.
     Store,
+    /// In this process, which has the limit by a [lease or a sync](crate::share) and did not ask the store.
+    Here,
     /// In this process, because the store could not be asked.
     Fallback,
     /// Nowhere: the store could not be asked, and the rule allows or refuses. The level is 0.
@@ -213,6 +215,13 @@ impl Decision {
         time: Time,
     ) -> Self {
         Decision::with(RulesRef::Counted(rules), outcomes, retry_after, time)
+    }
+
+    /// The decision as one for which the store was not asked.
+    #[doc(hidden)]
+    pub fn made_here(mut self) -> Self {
+        self.outcomes.iter_mut().for_each(|one| one.source = StateSource::Here);
+        self
     }
 
     /// The rules that were asked.

@@ -7,7 +7,7 @@ use super::{check, looked, open, rules};
 use core::pin::pin;
 use futures_util::future::{join_all, poll_immediate};
 use ratescope::limit::any::AnyLimiter;
-use ratescope::rules::{Decision, Details, Part, Reloaded, Store};
+use ratescope::rules::{Decision, Details, Part, Reloaded, StateSource, Store};
 use ratescope::share::Share;
 use ratescope::{Event, Limiter, Retry, Span, Time};
 use ratescope_redis::{Options, Redis, RedisStore, TimeSource};
@@ -28,6 +28,7 @@ pub(super) fn now(store: &RedisStore) -> bool {
     let decided = store.decide_now(&[Part::count(&event)], Details::ALL);
     let decision = decided.expect("it waits").into_only().unwrap();
     assert_eq!(decision.fault, None);
+    assert!(decision.outcomes().all(|one| one.source == StateSource::Here));
     decision.is_allowed()
 }
 

@@ -7,7 +7,8 @@ use ratescope::rules::{
     BoxFuture, Decision, Decisions, Details, Fault, MemoryStore, NewRule, Observed, Part, Rules,
     Store, TopKeys,
 };
-use ratescope::{Policy, Time};
+use ratescope::{Event, Policy, Time};
+use ratescope_tower::internal::FrontEnd;
 use ratescope_tower::{Head, Problem, RateLimitLayer};
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -398,6 +399,34 @@ fn an_outage_has_a_line_at_its_beginning_and_one_at_its_end() {
     let again =
         "INFO ratescope: the store answers again; 2 decisions were made without it decisions=2";
     assert_eq!(lines, [begun, ended, begun, again]);
+}
+
+/// What a process decides by a lease or a sync while its store is away does not end the outage.
+#[test]
+fn a_store_that_is_not_asked_has_not_answered() {
+    let fails = Arc::new(AtomicBool::new(true));
+    let lines = told(|| {
+        let store = Sometimes(ruled("domain: web\nlimit: 9999/1h\n"), Arc::clone(&fails));
+        let front = FrontEnd::of_service("web", Arc::default());
+        let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("ip", "192.0.2.7")] };
+        let decided = |is_late| {
+            fails.store(is_late, Ordering::SeqCst);
+            assert_ready!(spawn(store.check_async(&event, Details::default())).poll())
+        };
+        for (second, decision) in [
+            (0, decided(true)),
+            (2, decided(false).made_here()),
+            (4, Decision::new(store.rules(), Time::ZERO)),
+        ] {
+            front.record(&event, &decision, Time::from_secs(second));
+            assert_eq!(front.outages().fault(), Some(Fault::Late), "{second}");
+        }
+        front.record(&event, &decided(false), Time::from_secs(6));
+        assert_eq!(front.outages().fault(), None);
+    });
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let again = "the store answers again; 1 decision was made without it";
+    assert!(lines[1].contains(again), "{lines:?}");
 }
 
 /// Each layer says it once, and at its first request, before anybody asks why all are refused.
