@@ -64,8 +64,8 @@ impl fmt::Display for NoKey {
         match self {
             NoKey::Domain => f.write_str("name a domain that has rules"),
             NoKey::Rule => f.write_str(
-                "no rule counts by these fields; give the fields of the key, as in user=ann, and its rule if several \
-                 count by them",
+                "no rule counts by these fields; give the fields of the key, as in user=ann, those by which its rule \
+                 applies, and its rule if several count by them",
             ),
             NoKey::Several(limits) => write!(
                 f,
