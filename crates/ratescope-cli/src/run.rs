@@ -168,7 +168,7 @@ async fn serve(
         is_ready: AtomicBool::new(true),
         health: Health::new(
             Arc::clone(&service),
-            args.store.is_some(),
+            args.store.as_ref().map(|_| args.deadline),
             ports.tls.clone(),
             state.clone(),
         ),

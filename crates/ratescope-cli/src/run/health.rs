@@ -5,6 +5,7 @@
 
 use super::state::StateFile;
 use super::tls::Tls;
+use ratescope::Span;
 use ratescope::internal::plural;
 use ratescope::rules::{Fault, Memory};
 use ratescope_service::Service;
@@ -14,8 +15,8 @@ use std::time::{Duration, Instant};
 
 pub(super) struct Health {
     service: Arc<Service>,
-    /// True if the states are on Redis.
-    is_on_redis: bool,
+    /// How long a decision waits for Redis, if the states are there.
+    deadline: Option<Span>,
     tls: Option<Arc<Tls>>,
     state: Option<Arc<StateFile>>,
     /// The last ping of the store.
@@ -32,11 +33,11 @@ struct Pinged {
 impl Health {
     pub(super) fn new(
         service: Arc<Service>,
-        is_on_redis: bool,
+        deadline: Option<Span>,
         tls: Option<Arc<Tls>>,
         state: Option<Arc<StateFile>>,
     ) -> Self {
-        Health { service, is_on_redis, tls, state, pinged: Mutex::default() }
+        Health { service, deadline, tls, state, pinged: Mutex::default() }
     }
 
     /// Why the states were not saved the last time.
@@ -118,15 +119,23 @@ impl Health {
         if let Some(problem) = self.unsaved() {
             _ = writeln!(text, "states: {problem}");
         }
-        if self.is_on_redis {
+        if let Some(deadline) = self.deadline {
             let pinged = self.pinged.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let status = match pinged {
                 None => "not asked yet".to_owned(),
                 Some(Pinged { at, took, fault }) => {
                     let ago = at.elapsed().as_secs_f64();
-                    let took = took.as_secs_f64() * 1e3;
-                    let said = fault.map_or_else(|| "ok".to_owned(), |fault| with_cause(&fault));
-                    format!("asked {ago:.1} s ago, which took {took:.1} ms: {said}")
+                    let ms = took.as_secs_f64() * 1e3;
+                    let said = match fault {
+                        Some(fault) => with_cause(&fault),
+                        None if Span::from(took) > deadline => {
+                            format!(
+                                "ok, but a decision waits for at most {deadline}: see --deadline"
+                            )
+                        }
+                        None => "ok".to_owned(),
+                    };
+                    format!("asked {ago:.1} s ago, which took {ms:.1} ms: {said}")
                 }
             };
             _ = writeln!(text, "Redis: {status}");

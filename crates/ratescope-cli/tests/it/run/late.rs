@@ -3,8 +3,10 @@
 use super::program::{Program, get};
 use super::server::{Port, Server};
 use super::shell::{Folder, command};
+use crate::proxy::Proxy;
 use std::io::{BufRead, BufReader};
 use std::sync::mpsc;
+use std::time::Duration;
 
 const RULES: &str = "
 domain: web
@@ -120,6 +122,20 @@ fn another_prefix_is_another_service() {
         let error = refused(&args, None);
         assert!(error.contains(said), "{args:?}: {error}");
     }
+}
+
+/// The health waits for longer than a decision, so it says when no decision ever waits for long enough.
+#[test]
+fn a_store_that_is_too_far_away_is_told() {
+    let Some(redis) = Server::start(&[]) else { return };
+    let (folder, proxy) = (Folder::new("far"), Proxy::before(&redis));
+    let rules = folder.write("rules.yaml", RULES);
+    proxy.delay(Duration::from_millis(5));
+    let url = proxy.url();
+    let [short, long] =
+        ["1ms", "10s"].map(|most| Program::start(&rules, &["--store", &url, "--deadline", most]));
+    until(&short, " ms: ok, but a decision waits for at most 1ms: see --deadline\n");
+    until(&long, " ms: ok\n");
 }
 
 /// However many decisions are made without the store: one line when it is given up, and one when it is back. A refused
