@@ -81,7 +81,8 @@ use std::str::FromStr;
 /// A limiter may say at its end how several processes share it, each of which gets a part of the events: share exact, each
 /// asks Redis; share leased 100ms, it takes events in advance; share synced 1s, it decides by itself and tells Redis
 /// later; share alone, it knows nothing of the others. Redis is imitated. The summary says by how much the limit was
-/// exceeded at most when an event passed, and the calls to Redis:
+/// exceeded at most when an event passed, and the calls to Redis. Other limiters, and the rules of --rules whatever
+/// their share, are in one process:
 ///
 ///     ratescope simulate --processes 40 "gcra 50/1s share leased 1s" "gcra 50/1s share alone" access.log
 ///

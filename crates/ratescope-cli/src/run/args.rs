@@ -141,7 +141,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", requires = "store_cert")]
     pub(super) store_key: Option<PathBuf>,
 
-    /// How long a decision may wait for the store; if a round trip takes longer, the store is never used
+    /// How long a decision may wait for the store; if a round trip takes longer, the store is never used, and
+    /// synced limits may not be shared. Requests that meet only synced limits don't wait
     #[arg(long, value_name = "SPAN", default_value = "50ms", requires = "store", value_parser = deadline)]
     pub(super) deadline: Span,
 
@@ -156,7 +157,8 @@ pub(crate) struct Args {
 
     /// How processes share limits of rules that don't say it: exact, where each event asks the store; leased 100ms, where
     /// a process takes several events of a busy key in advance, for so long; or synced 1s, where it decides by itself and
-    /// tells the store of its events within that time. A rule that can't be shared in this way stays exact
+    /// tells the store of its events within that time. A rule that can't be shared in this way stays exact; see
+    /// ratescope guide redis
     #[arg(long, value_name = "SHARE", default_value = "exact", requires = "store")]
     pub(super) share: Share,
 
