@@ -49,7 +49,7 @@
 //! | `shadow`, `shadow_mode` | both | `true`: the rule decides and counts, but never refuses |
 //! | `cost` | both | the cost of each event in these limits, instead of the event's own cost |
 //! | `on_store_failure` | both | `allow`, `refuse` or `local` (the default): see [`OnStoreFailure`] |
-//! | `share` | both | how the limits are shared on Redis: `exact` (the default) or `leased 100ms`, see [`share`](crate::share); at the top, of all rules that don't say it and can be leased |
+//! | `share` | both | how the limits are shared on Redis: `exact` (the default), `leased 100ms` or `synced 1s`, see [`share`](crate::share); at the top, of all rules that don't say it and can be shared so |
 //! | `share_threshold` | a descriptor | `true`: all values that match the `*` or `network` share one count |
 //! | `quota_mode` | a descriptor | `true`: an event is refused only if all such rules refuse; accepted, without effect, where no event has several such rules |
 //! | `detailed_metric`, `value_to_metric`, `metadata` | a descriptor | accepted and ignored |
