@@ -91,7 +91,7 @@ export function wire(on, { set, changed, begin }) {
   on(button, "click", () => move(before, after));
   // In a box that somebody writes in, the keys undo typing there, as the browser does it.
   let written;
-  on(document, "input", ({ target }) => { written = target; });
+  on(document, "input", ({ target }) => { written = target.matches("select, [type=checkbox], [type=range]") ? undefined : target; });
   on(document, "focusin", () => { written = undefined; });
   on(document, "keydown", (event) => {
     if (event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || event.altKey) return;
