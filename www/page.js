@@ -187,7 +187,7 @@ function put(box) {
 export function wrong(box, error) {
   known.set(box, page.get(box.name));
   box.ariaInvalid = String(error !== "");
-  box.closest(".field, .lane, .add").querySelector(".error").textContent = error;
+  box.closest(":has(> .error)").querySelector(":scope > .error").textContent = error;
 }
 
 /** Brings the controls up to date after an action, and a little later the address. */
