@@ -32,6 +32,9 @@ const answers = [
   ["sliding-log & token-bucket burst 1", "no", "yes", "no"],
 ];
 
+/** The lanes that the answers have left; while others are in force, nothing is answered. */
+let fitting;
+
 /** Leaves the lanes that fit the answers or, if no limiter fits, those that fit most of them. */
 function ask() {
   const wanted = [...document.querySelectorAll("[data-asks]")].map(({ value }) => value);
@@ -39,6 +42,7 @@ function ask() {
   const most = Math.max(...answers.map(fit));
   const lanes = answers.filter((it) => fit(it) === most).map(([lane]) => lane).slice(0, 8);
   page.set("lanes", lanes.join(";"));
+  fitting = page.get("lanes");
   changed();
   $("asked").textContent = most === wanted.length ? "" : "No limiter does all of that. These come closest.";
 }
@@ -52,6 +56,10 @@ function choose(row, chosen) {
 
 /** Makes as many rows as there are lanes, and brings them up to date. */
 function shown() {
+  if (page.get("lanes") !== fitting) {
+    for (const it of document.querySelectorAll("[data-asks]")) it.value = "";
+    $("asked").textContent = "";
+  }
   const lanes = texts().length;
   const colours = page.colours();
   while (rows.length > lanes) rows.pop().remove();

@@ -73,6 +73,20 @@ pageTest('lanes', tall, async ({ page, open, test }) => {
     assert.deepEqual(await rules(page), ['gcra', 'sliding-log', 'earrrl']);
   });
 
+  await test('the answers on top are gone once other lanes are in force', async () => {
+    await compare(page, open, `${quiet}&lanes=gcra;sliding-log;earrrl`);
+    const answers = () => page.$$eval('[data-asks]', (all) => all.map(({ value }) => value));
+    for (const id of ['bursts', 'exact', 'punishes']) await page.selectOption(`#${id}`, id === 'bursts' ? 'no' : 'yes');
+    await settle(page);
+    assert.deepEqual([await answers(), await rules(page)], [['no', 'yes', 'yes'], ['sliding-log & token-bucket burst 1']]);
+    assert.match(await page.textContent('#asked'), /come closest/);
+    await click(page, 1, 2);
+    assert.deepEqual(await answers(), ['no', 'yes', 'yes']);
+    await press(page, '#undo');
+    assert.notDeepEqual(await rules(page), ['sliding-log & token-bucket burst 1']);
+    assert.deepEqual([await answers(), await page.textContent('#asked')], [['', '', ''], '']);
+  });
+
   await test('a lane is written in as the box for another one is', async () => {
     await compare(page, open, quiet);
     assert.equal(await lane(page, 1).getAttribute('list'), await page.getAttribute('#add', 'list'));
