@@ -132,6 +132,9 @@ function propose([notation = "", ...columns]) {
   $("columns").replaceChildren(...columns.flatMap((name, i) => (i % 2 === 0 ? pair(name, columns[i + 1]) : [])));
 }
 
+/** The columns that were last taken from a proposal. */
+let tried;
+
 const problem = (text) => { $("problem").textContent = text; };
 
 const megabytes = (bytes) => bytes >= 1e9 ? `${(bytes / 1e9).toFixed(2)} GB` : `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
@@ -328,7 +331,12 @@ function applyMarks() {
 
 function wire() {
   employ();
-  const take = (next) => { if (next.length > 0) read(next); };
+  const take = (next) => {
+    if (next.length === 0) return;
+    // Columns that were tried on another log, in vain.
+    if (page.get("log-format") === tried && !$("proposed").hidden) page.set("log-format", "auto");
+    read(next);
+  };
   on($("files"), "change", ({ target }) => { take(dropped(target)); target.value = ""; });
   for (const id of ["sample", "picture"]) on($(id), "click", () => take([{ name: "The sample" }]));
   on($("paste"), "click", () => {
@@ -339,6 +347,7 @@ function wire() {
   on($("read-lines"), "click", () => take([{ name: "The pasted lines", blob: new Blob([$("lines").value]) }]));
   const readSo = () => {
     const error = page.set("log-format", $("notation").value);
+    if (!error) tried = page.get("log-format");
     problem(error);
     if (!error) changed();
   };

@@ -214,6 +214,22 @@ pageTest('reading a big log can be cancelled, and the page goes on meanwhile', a
   await says(page, 't-read', /^33 requests/);
 });
 
+pageTest('columns that were tried in vain are not tried on the next log', async ({ page, open }) => {
+  await tune(page, open);
+  await choose(page, ['odd.txt', 'no log;at all\n'.repeat(9)]);
+  await says(page, 'problem', /the format of the log is unknown/);
+  await page.fill('#notation', '$ip;$time');
+  await page.click('#read-so');
+  await says(page, 'problem', /no time, but at all/);
+  await choose(page, ['small.log', log({ '192.0.2.1': 33 })]);
+  await says(page, 't-read', /^33 requests/);
+  assert.deepEqual([await page.inputValue('#log-format'), await text(page, 'problem')], ['auto', '']);
+  // Its columns are known, so none are proposed where it is not read for another reason.
+  await page.fill('#key', 'nosuch');
+  await says(page, 'problem', /not a field of this log/);
+  assert(await page.locator('#proposed').isHidden());
+});
+
 pageTest('a log that is not recognized is read by the columns that one says', async ({ page, open }) => {
   await tune(page, open);
   const line = (i) => `02/Mar/2026:12:00:${String(i).padStart(2, '0')} +0000;192.0.2.${1 + (i % 2)};${['user0', 'user1', '\u{202e}2resu'][i % 3]};ok\n`;

@@ -357,10 +357,11 @@ impl Import {
             return Ok(());
         };
         self.tried = 0;
+        // For a log of a known format there is nothing to propose, even if it is not read.
+        let head = mem::take(&mut self.head);
         let reader = Reader::new(&shape, &self.options.options)?;
         self.open = Some(self.begin(&shape)?);
         self.reader = Some((reader, Batch::default()));
-        let head = mem::take(&mut self.head);
         self.feed(&head)
     }
 

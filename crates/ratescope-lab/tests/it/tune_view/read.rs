@@ -56,6 +56,18 @@ fn texts_of_a_log_do_not_change_their_direction() {
     assert_eq!(import.proposal().unwrap().columns[0].1, shown);
 }
 
+/// Its columns are known, whatever else keeps it from being read.
+#[test]
+fn nothing_is_proposed_for_a_log_of_a_known_format() {
+    let options = Options { key: Some("nosuch".parse().unwrap()), ..Options::default() };
+    let reading = ReadOptions { options, ..ReadOptions::default() };
+    let mut import = Import::new(reading, Room::default());
+    let fed = import.feed(log(Style::Combined).as_bytes());
+    let says = fed.and_then(|()| import.end()).unwrap_err().to_string();
+    assert!(says.starts_with("\"nosuch\": not a field of this log"), "{says}");
+    assert!(import.proposal().is_none());
+}
+
 #[test]
 fn a_summary_is_no_log() {
     let summary = bytes(&imported(&log(Style::Combined), 1 << 16).summary);
