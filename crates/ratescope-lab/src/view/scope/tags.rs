@@ -73,13 +73,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag], scope: 
             (plot.right() - width - 2.0, plot.right() - width - 8.0, Anchor::End)
         };
         tag(marks, Rect { x, y, width, height: TAG }, &text, Ink::Limit, size);
-        marks.push(small(
-            name,
-            if layout.moves { y - 9.0 } else { y },
-            limit_name(scope),
-            Ink::Limit,
-            anchor,
-        ));
+        marks.push(small(name, y - 9.0, limit_name(scope), Ink::Limit, anchor));
     }
 }
 
