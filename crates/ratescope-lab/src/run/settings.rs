@@ -103,7 +103,9 @@ pub(crate) fn auto_rate<const MOST: u32>(text: &str) -> Result<f64, ParseError> 
 pub(crate) fn seed(text: &str) -> Result<u64, ParseError> {
     let whole = lenient::number(text).filter(|n| n.fract() == 0.0 && (0.0..1e15).contains(n));
     let seed = text.parse().ok().or(whole.map(|n| n as u64));
-    seed.ok_or_else(|| ParseError::whole(text, "write a whole number from 0 up"))
+    seed.ok_or_else(|| {
+        ParseError::whole(text, format!("write a whole number from 0 to {}", u64::MAX))
+    })
 }
 
 pub(crate) fn speed(text: &str) -> Result<f64, ParseError> {

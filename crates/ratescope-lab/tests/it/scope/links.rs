@@ -18,7 +18,7 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
         ("auto-rate", "2000000", "\"2000000\": out of range; choose from 0.001 to 1000000"),
         ("mode", "lax", "\"lax\": write strict or leaky"),
         ("window", "5s", "\"5s\": out of range; choose from 10s to 1d"),
-        ("seed", "-1", "\"-1\": write a whole number from 0 up"),
+        ("seed", "-1", "\"-1\": write a whole number from 0 to 18446744073709551615"),
         ("auto", "yes", "\"yes\": write on or off"),
         ("bucket", "yes", "\"yes\": write on or off"),
         ("last", "0", "\"0\": out of range; choose from 1 to 1000"),
