@@ -14,10 +14,10 @@ function shown() {
   const gist = gists.find(its) ?? gists.at(-1);
   for (const it of gists) it.hidden = it !== gist;
   // The mode is Exim’s, and some limiters have a limit of their own.
-  $("mode").disabled = !isExim;
+  $("mode").closest(".field").hidden = !isExim;
   const moves = page.moves_limit();
   for (const it of [$("limit"), ...document.querySelectorAll('[data-step="limit"]')]) it.disabled = !moves;
-  [$("limit-own").hidden, $("limit-drag").hidden] = [moves, !moves];
+  [$("limit-own").hidden, $("limit-zero").hidden] = [moves, !moves];
   game.shown();
 }
 

@@ -57,7 +57,9 @@ pageTest('the sentence is about the limiter in force', async ({ page, open }) =>
     const moves = !/adaptive/.test(link);
     assert.equal(await page.locator('#limit').isEnabled(), moves, link);
     assert.equal(await page.locator('#limit-own').isVisible(), !moves, link);
-    assert.equal(await page.locator('#limit-drag').isVisible(), moves, link);
+    // What it says of the mode would be untrue of another limiter.
+    assert.equal(await page.locator('#mode').isVisible(), !/limiter/.test(link), link);
+    assert.equal(await page.locator('#limit-zero').isVisible(), moves, link);
   }
 });
 
