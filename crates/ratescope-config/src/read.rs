@@ -115,7 +115,7 @@ pub fn read_named(text: &str, names: &[String]) -> Result<Config, Error> {
         [target] => *target,
         [] => {
             let all = titles(&Target::ALL);
-            return Err(whole(format!("no limit of a server that is known; these are {all}")));
+            return Err(whole(format!("no limit of a known server; the known ones are {all}")));
         }
         several => {
             let servers = titles(several);

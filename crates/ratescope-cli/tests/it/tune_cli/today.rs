@@ -86,7 +86,7 @@ fn a_configuration_that_is_not_understood_is_said() {
     let says = format!("{config}: line 2: it counts by $geo");
     assert_wrong(&["--config", &config], log().as_bytes(), &says);
     let config = file("today-none.conf", "server { listen 80; }\n");
-    let says = format!("{config}: no limit of a server");
+    let says = format!("{config}: no limit of a known server");
     assert_wrong(&["--config", &config], log().as_bytes(), &says);
 }
 

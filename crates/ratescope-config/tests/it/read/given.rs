@@ -573,5 +573,5 @@ fn one_policy_of_all() {
         config.policy().unwrap().to_string(),
         "nginx 1/1s per ip & nginx 9/1s burst 3 per host"
     );
-    assert!(error("").starts_with("no limit of a server that is known; these are Exim, nginx"));
+    assert!(error("").starts_with("no limit of a known server; the known ones are Exim, nginx"));
 }
