@@ -61,7 +61,7 @@ impl View {
             (_, 2.0) => "half as much as before".to_owned(),
             (_, 3.0) => "a third of before".to_owned(),
             (_, 4.0) => "a quarter of before".to_owned(),
-            (times, _) => format!("{} of before", percent(times)),
+            _ => format!("{} of before", percent(times)),
         };
         format!("The limit is {} per {} now: {change}.", scope::limit_text(limit), spaced(decay))
     }

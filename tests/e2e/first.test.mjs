@@ -72,6 +72,10 @@ pageTest('a changed interval says what became of the limit, and keeps the rate',
   await page.getByRole('button', { name: 'Keep the rate' }).click();
   await settle(page);
   assert.deepEqual([await page.inputValue('#limit'), await page.textContent('#kept')], ['30', '']);
+  await type(page, 'decay', '3m');
+  assert.match(await page.textContent('#kept'), /: 16\.7\u202f% of before\.$/);
+  await type(page, 'decay', '10h');
+  assert.match(await page.textContent('#kept'), /: 0\.0833\u202f% of before\.$/);
   await type(page, 'decay', '15s');
   assert.match(await page.textContent('#kept'), /twice as much as before/);
   await type(page, 'limit', '12');
