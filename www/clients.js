@@ -44,7 +44,8 @@ export function shownClients() {
   const [job, count, requests, rest = ""] = phase.exec(script) ?? [];
   const [, retry = "", wait, factor, most, jitter = ""] = (job && way.exec(rest)) || [];
   const said = { count, requests, retry, wait, factor, most, jitter, together: job && (/together (\d+)/.exec(rest)?.[1] ?? "1"), pause: job && (/pause (\S+)/.exec(rest)?.[1] ?? "0s") };
-  // What is being written stays, and all of it while something is wrong, unless the script has changed.
+  // The box that is being written in keeps its text, and all of them do while something is wrong, unless the script has
+  // changed.
   const isWrong = $("clients").querySelector('[aria-invalid="true"]');
   for (const [name, value] of Object.entries(said)) {
     const it = $(`clients-${name}`);
