@@ -11,7 +11,7 @@ use std::path::Path;
 const CONNECTIONS: [usize; 5] = [1, 8, 64, 512, 4096];
 
 pub fn print(rounds: usize, seconds: &str, folder: &Path) -> Result<(), Box<dyn Error>> {
-    let [bare, limited] = [Program::peer("constant")?, Program::peer("layer")?];
+    let [bare, limited] = [Program::peer(&["constant"])?, Program::peer(&["layer"])?];
     println!(
         "| connections | requests/s | with the layer | of it | processor | with the layer | more |"
     );

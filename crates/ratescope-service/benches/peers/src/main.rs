@@ -15,8 +15,8 @@
 //!
 //! # Bias
 //! The author of this benchmark wrote most of the programs that it measures. The floor reads the message and answers
-//! with a constant of two bytes. Limitador answers as little. Ours answers with all it knows of each limit, with
-//! headers, and counts for Prometheus and for Live.
+//! with a constant of two bytes; that of three descriptors with the answer that ours gives. Limitador answers as little
+//! as the floor. Ours answers with all it knows of each limit, with headers, and counts for Prometheus and for Live.
 
 mod layer;
 mod many;
@@ -26,6 +26,7 @@ mod soak;
 
 use peers::Caller;
 use program::{Load, Program};
+use prost::Message;
 use std::error::Error;
 use std::fs;
 use std::io::Read;
@@ -74,7 +75,8 @@ pub struct Seen {
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["serve", peer] => peers::serve(peer),
+        ["serve", peer] => peers::serve(peer, None),
+        ["serve", peer, file] => peers::serve(peer, Some(file)),
         ["many", at, seconds] => many::send(at, seconds),
         ["soak", ours, minutes] => {
             let minutes = minutes.parse()?;
@@ -141,14 +143,14 @@ fn rows(ours: &str, folder: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
     for program in [&exact, &leased, &synced] {
         caller.ask(program.at, peers::over())?;
     }
-    let tonic = Rc::new(Program::peer("floor")?);
+    let tonic = Rc::new(Program::peer(&["floor"])?);
     let own = |program: Result<Program, _>| program.map(Rc::new);
     let programs = [
         ("tonic, answers OK: the floor", &tonic, &one_frame, 1),
-        ("Limitador, one limit", &own(Program::peer("limitador"))?, &one_frame, 1),
+        ("the same, with Nagle's algorithm", &own(Program::peer(&["nagle"]))?, &one_frame, 1),
+        ("Limitador, one limit", &own(Program::peer(&["limitador"]))?, &one_frame, 1),
         ("ours, one rule", &own(run(&[]))?, &one_frame, 1),
         ("ours, with Live open", &own(run(&[])?.with_viewer())?, &one_frame, 1),
-        ("ours, three rules", &own(run(&[]))?, &three_frame, 3),
         ("ours, one rule on Redis", &exact, &one_frame, 1),
         ("the same, leased", &leased, &one_frame, 1),
         ("the same, synced", &synced, &one_frame, 1),
@@ -168,6 +170,14 @@ fn rows(ours: &str, folder: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
         caller.fill(program.at, if n > 0 { USERS } else { 0 }, n)?;
         rows.push(row(name, program, load, 0));
     }
+    let three_rules = own(run(&[]))?;
+    caller.fill(three_rules.at, USERS, 3)?;
+    let answer = folder.join("answer");
+    fs::write(&answer, caller.ask(three_rules.at, three)?.encode_to_vec())?;
+    let echo = own(Program::peer(&["echo", &answer.display().to_string()]))?;
+    let floor = rows.len();
+    rows.push(row("tonic, the same answer about three: the floor", &echo, &three_frame, floor));
+    rows.push(row("ours, three rules", &three_rules, &three_frame, floor));
     let floor = rows.len();
     for (name, program) in [
         ("tonic, a million users: the floor", &tonic),
@@ -179,7 +189,7 @@ fn rows(ours: &str, folder: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
     }
     let floor = rows.len();
     for (name, program, users) in [
-        ("axum, answers a constant: the floor", Program::peer("constant")?, 0),
+        ("axum, answers a constant: the floor", Program::peer(&["constant"])?, 0),
         ("ours, /check", run(&[])?, USERS),
         ("ours, /check with Live open", run(&[])?.with_viewer()?, USERS),
     ] {

@@ -6,12 +6,14 @@ use axum::routing::get;
 use http::uri::PathAndQuery;
 use limitador::RateLimiter;
 use limitador::limit::{Context, Limit};
+use prost::Message;
 use ratescope::rules::{MemoryStore, Rules};
 use ratescope_service::{Code, Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
 use ratescope_tower::{Headers, RateLimitLayer};
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::error::Error;
+use std::fs;
 use std::future::{Ready, ready};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,10 +21,10 @@ use std::task::{Context as Poller, Poll};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::body::Body;
 use tonic::codegen::BoxFuture;
 use tonic::server::{Grpc as Calls, NamedService, UnaryService};
+use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Request, Response, Status};
 use tonic_prost::ProstCodec;
@@ -33,13 +35,17 @@ pub const PATH: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateL
 /// The calls of the filling that wait at once.
 const AT_ONCE: u32 = 64;
 
-type Decide = dyn Fn(&RateLimitRequest) -> Code + Send + Sync;
+type Answer = dyn Fn(&RateLimitRequest) -> RateLimitResponse + Send + Sync;
 
-/// Serves a peer on a free port, which it prints, until it is killed.
-pub fn serve(name: &str) -> Result<(), Box<dyn Error>> {
-    let decide: Arc<Decide> = match name {
-        "limitador" => limitador()?,
-        _ => Arc::new(|_: &RateLimitRequest| Code::Ok),
+/// Serves a peer on a free port, which it prints, until it is killed. The peer `echo` always gives the answer in `file`.
+pub fn serve(name: &str, file: Option<&str>) -> Result<(), Box<dyn Error>> {
+    let answer: Arc<Answer> = match (name, file) {
+        ("limitador", _) => limitador()?,
+        ("echo", Some(file)) => {
+            let answer = RateLimitResponse::decode(fs::read(file)?.as_slice())?;
+            Arc::new(move |_: &RateLimitRequest| answer.clone())
+        }
+        _ => Arc::new(|_: &RateLimitRequest| only(Code::Ok)),
     };
     Builder::new_multi_thread().enable_all().build()?.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -54,8 +60,10 @@ pub fn serve(name: &str) -> Result<(), Box<dyn Error>> {
             }
             _ => {}
         }
-        let incoming = TcpListenerStream::new(listener);
-        let server = Server::builder().tcp_nodelay(true).add_service(Service(decide));
+        // As tonic sets it by itself. With Nagle's algorithm, short answers are gathered, and the end of a long one waits
+        // for an acknowledgement.
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(name != "nagle"));
+        let server = Server::builder().add_service(Service(answer));
         Ok(server.serve_with_incoming(incoming).await?)
     })
 }
@@ -68,7 +76,7 @@ fn layer() -> Result<RateLimitLayer<MemoryStore>, Box<dyn Error>> {
 }
 
 /// Limitador with one limit for users, as its server asks it.
-fn limitador() -> Result<Arc<Decide>, Box<dyn Error>> {
+fn limitador() -> Result<Arc<Answer>, Box<dyn Error>> {
     let limiter = RateLimiter::new(1_000_000);
     let user = "descriptors[0].user".try_into().map_err(|_| "the variable is wrong")?;
     limiter.add_limit(Limit::new("web", 1_000_000_000, 3600, [], [user]));
@@ -82,19 +90,24 @@ fn limitador() -> Result<Arc<Decide>, Box<dyn Error>> {
         context.list_binding("descriptors".to_owned(), all);
         let namespace = request.domain.clone().into();
         let hits = u64::from(request.hits_addend.max(1));
-        match limiter.check_rate_limited_and_update(&namespace, &context, hits) {
+        only(match limiter.check_rate_limited_and_update(&namespace, &context, hits) {
             Ok(answer) if answer.limited => Code::OverLimit,
             // A limit that was not met is no comparison.
             Ok(answer) if answer.counters.is_empty() => Code::Unknown,
             Ok(_) => Code::Ok,
             Err(_) => Code::Unknown,
-        }
+        })
     }))
 }
 
-/// A service of tonic around a decision.
+/// An answer without anything else.
+fn only(code: Code) -> RateLimitResponse {
+    RateLimitResponse { overall_code: code.into(), ..Default::default() }
+}
+
+/// A service of tonic around an answer.
 #[derive(Clone)]
-struct Service(Arc<Decide>);
+struct Service(Arc<Answer>);
 
 impl NamedService for Service {
     const NAME: &'static str = ratescope_service::NAME;
@@ -123,8 +136,7 @@ impl UnaryService<RateLimitRequest> for Service {
     type Future = Ready<Result<Response<RateLimitResponse>, Status>>;
 
     fn call(&mut self, request: Request<RateLimitRequest>) -> Self::Future {
-        let overall_code = (self.0)(request.get_ref()).into();
-        ready(Ok(Response::new(RateLimitResponse { overall_code, ..Default::default() })))
+        ready(Ok(Response::new((self.0)(request.get_ref()))))
     }
 }
 
@@ -161,7 +173,11 @@ impl Caller {
     }
 
     /// Sends a request, which has to pass.
-    pub fn ask(&self, at: SocketAddr, question: RateLimitRequest) -> Result<(), Box<dyn Error>> {
+    pub fn ask(
+        &self,
+        at: SocketAddr,
+        question: RateLimitRequest,
+    ) -> Result<RateLimitResponse, Box<dyn Error>> {
         self.0.block_on(async {
             let channel = Endpoint::from_shared(format!("http://{at}"))?.connect().await?;
             Ok(ask(&channel, question).await?)
@@ -193,14 +209,14 @@ impl Caller {
     }
 }
 
-async fn ask(channel: &Channel, question: RateLimitRequest) -> Result<(), Status> {
+async fn ask(channel: &Channel, question: RateLimitRequest) -> Result<RateLimitResponse, Status> {
     let mut client = tonic::client::Grpc::new(channel.clone());
     client.ready().await.map_err(|error| Status::unavailable(error.to_string()))?;
     let codec = ProstCodec::<RateLimitRequest, RateLimitResponse>::default();
     let path = PathAndQuery::from_static(PATH);
-    let answer = client.unary(Request::new(question), path, codec).await?;
-    match answer.get_ref().overall_code() {
-        Code::Ok => Ok(()),
+    let answer = client.unary(Request::new(question), path, codec).await?.into_inner();
+    match answer.overall_code() {
+        Code::Ok => Ok(answer),
         other => Err(Status::internal(format!("it answered {other:?}"))),
     }
 }

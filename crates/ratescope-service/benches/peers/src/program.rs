@@ -22,9 +22,9 @@ pub struct Program {
 
 impl Program {
     /// A peer, which is in this program.
-    pub fn peer(name: &str) -> Result<Self, Box<dyn Error>> {
+    pub fn peer(args: &[&str]) -> Result<Self, Box<dyn Error>> {
         let mut command = Command::new("taskset");
-        command.args(["-c", "0"]).arg(std::env::current_exe()?).args(["serve", name]);
+        command.args(["-c", "0"]).arg(std::env::current_exe()?).arg("serve").args(args);
         Self::start(command, |line| Ok([line.trim().parse()?; 3]))
     }
 
