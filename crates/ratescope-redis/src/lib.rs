@@ -310,7 +310,7 @@ impl Inner {
         (asking, pause): (Asking, Duration),
     ) -> Decisions {
         if let Some(here) = self.here(&asking, pause) {
-            return decided_here(&asking.questions, &here, details);
+            return here.decided(&asking.questions, details);
         }
         // Apart, since the future that asks is large, and a decision without a call need not make it.
         Box::pin(self.ask_by_leases(parts, details, asking)).await
@@ -329,7 +329,7 @@ impl Inner {
                 for (part, (question, reply)) in parts.iter().zip(questions.iter().zip(&replies)) {
                     self.fallback.adopt(part.event, question, reply.clone());
                 }
-                decided_by_leases(&questions, &Here { replies, counted }, details)
+                decided_by_leases(&questions, &replies, counted, StateSource::Store, details)
             }
             Err((fault, asking)) => {
                 let decisions = self.fallback.decide(parts, details, &fault);
@@ -402,8 +402,9 @@ impl Inner {
             Ok((questions, replies)) => {
                 replies.iter().for_each(|reply| self.redis.clock.set(reply, sent));
                 let each = || questions.iter().zip(&replies);
-                let decisions =
-                    each().map(|(question, reply)| decided(question, reply, details)).collect();
+                let decided =
+                    |(question, reply)| decided(question, reply, StateSource::Store, details);
+                let decisions = each().map(decided).collect();
                 let settles =
                     |question: &Question| matches!(question.does, Does::Charge | Does::GiveBack(_));
                 // A state that was only looked at may be older than one that was counted, and settled parts come last.
@@ -484,23 +485,29 @@ fn not_an_address(error: redis::RedisError) -> OpenError {
     OpenError::Address { want, cause: Cause::new(error) }
 }
 
-/// Decisions for which Redis was not asked.
-fn decided_here(questions: &[Question], here: &Here, details: Details) -> Decisions {
-    let each = decided_by_leases(questions, here, details).into_iter();
-    each.map(Decision::made_here).collect()
+impl Here {
+    fn decided(&self, questions: &[Question], details: Details) -> Decisions {
+        decided_by_leases(questions, &self.replies, self.counted, StateSource::Here, details)
+    }
 }
 
 /// Decisions by leases, which are settled by the time at which the lease was counted.
-fn decided_by_leases(questions: &[Question], here: &Here, details: Details) -> Decisions {
-    let each = questions.iter().zip(&here.replies).map(|(question, reply)| {
-        let mut decision = decided(question, reply, details);
-        decision.time = here.counted;
+fn decided_by_leases(
+    questions: &[Question],
+    replies: &[Reply],
+    counted: Time,
+    source: StateSource,
+    details: Details,
+) -> Decisions {
+    let each = questions.iter().zip(replies).map(|(question, reply)| {
+        let mut decision = decided(question, reply, source, details);
+        decision.time = counted;
         decision
     });
     each.collect()
 }
 
-fn decided(question: &Question, reply: &Reply, details: Details) -> Decision {
+fn decided(question: &Question, reply: &Reply, source: StateSource, details: Details) -> Decision {
     let Question { plan, asks, numbers, fault, .. } = question;
     let Reply { outcomes, time, states } = reply;
     let limiter = |ask: &Ask| question.item(ask).map(|item| &item.limiter);
@@ -508,7 +515,7 @@ fn decided(question: &Question, reply: &Reply, details: Details) -> Decision {
         let states = states.as_ref().filter(|_| details.quotas)?;
         Some(RawQuota::of(limiter(&asks[i])?, states.get(i)?, *time))
     };
-    let outcomes = Asked { asks, outcomes }.placed(|_| StateSource::Store, quota);
+    let outcomes = Asked { asks, outcomes }.placed(|_| source, quota);
     let decision = Decision::with_outcomes(Arc::clone(&plan.rules), outcomes, None, *time);
     let mut decision = decision.with_numbers(numbers.clone());
     decision.fault = fault.clone();
@@ -539,7 +546,7 @@ impl Store for RedisStore {
     fn decide_now(&self, parts: &[Part<'_>], details: Details) -> Option<Decisions> {
         let (asking, pause) = self.0.leasing(parts, details)?;
         let here = self.0.here(&asking, pause)?;
-        Some(decided_here(&asking.questions, &here, details))
+        Some(here.decided(&asking.questions, details))
     }
 
     fn reset_async<'a>(

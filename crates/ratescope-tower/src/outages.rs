@@ -28,18 +28,15 @@ pub struct Outages {
 }
 
 impl Outages {
-    /// Notes whether a decision was made by the store. One for which the store did not have to be asked, since no limit
-    /// applies or by a lease or a sync, says nothing about the store.
+    /// Notes whether a decision was made by the store. It says nothing about the store if that did not have to be asked:
+    /// because no limit applies, or by a lease or a sync.
     pub fn note(&self, decision: &Decision, layer: Option<&str>, now: Time) {
-        match &decision.fault {
-            None if !self.is_out.load(Ordering::Relaxed) => {}
-            None if decision.outcomes().all(|one| one.source == StateSource::Here) => {}
-            None => self.may_be_back(layer, now),
-            Some(fault) => {
-                meters::count_fault(fault, layer);
-                self.decisions.fetch_add(1, Ordering::Relaxed);
-                self.failed(fault, layer, now);
-            }
+        if let Some(fault) = &decision.fault {
+            meters::count_fault(fault, layer);
+            self.decisions.fetch_add(1, Ordering::Relaxed);
+            self.failed(fault, layer, now);
+        } else if decision.placed_outcomes().iter().any(|one| one.source != StateSource::Here) {
+            self.answered(layer, now);
         }
     }
 

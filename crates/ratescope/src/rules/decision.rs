@@ -217,13 +217,6 @@ impl Decision {
         Decision::with(RulesRef::Counted(rules), outcomes, retry_after, time)
     }
 
-    /// The decision as one for which the store was not asked.
-    #[doc(hidden)]
-    pub fn made_here(mut self) -> Self {
-        self.outcomes.iter_mut().for_each(|one| one.source = StateSource::Here);
-        self
-    }
-
     /// The rules that were asked.
     pub fn rules(&self) -> &Arc<Rules> {
         self.rules.rules()

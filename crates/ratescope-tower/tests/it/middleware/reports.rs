@@ -2,10 +2,11 @@
 
 use crate::middleware::parts::{Far, Hand, Inner, call, get, limit, ruled, send};
 use http::HeaderName;
+use ratescope::internal::PlacedOutcome;
 use ratescope::limit::gcra::Gcra;
 use ratescope::rules::{
     BoxFuture, Decision, Decisions, Details, Fault, MemoryStore, NewRule, Observed, Part, Rules,
-    Store, TopKeys,
+    StateSource, Store, TopKeys,
 };
 use ratescope::{Event, Policy, Time};
 use ratescope_tower::internal::FrontEnd;
@@ -413,9 +414,11 @@ fn a_store_that_is_not_asked_has_not_answered() {
             fails.store(is_late, Ordering::SeqCst);
             assert_ready!(spawn(store.check_async(&event, Details::default())).poll())
         };
+        let here = |one: &PlacedOutcome| PlacedOutcome { source: StateSource::Here, ..*one };
+        let outcomes = decided(false).placed_outcomes().iter().map(here).collect();
         for (second, decision) in [
             (0, decided(true)),
-            (2, decided(false).made_here()),
+            (2, Decision::with_outcomes(store.rules(), outcomes, None, Time::ZERO)),
             (4, Decision::new(store.rules(), Time::ZERO)),
         ] {
             front.record(&event, &decision, Time::from_secs(second));
