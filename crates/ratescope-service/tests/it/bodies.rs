@@ -1,7 +1,7 @@
 //! Requests of the service take time and memory in proportion to their length, up to the longest one.
 
 use super::growth::{Parser, are_linear, numbered, repeat};
-use super::requests::{RULES, service};
+use super::requests::{RULES, framed, service};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
@@ -39,10 +39,9 @@ fn get(uri: &[u8]) {
 }
 
 fn grpc(message: &[u8]) {
-    let framed = [&[0], &(message.len() as u32).to_be_bytes()[..], message].concat();
     let path = format!("/{NAME}/ShouldRateLimit");
     let request = Request::post(path).header("content-type", "application/grpc");
-    let request = request.body(Full::new(Bytes::from(framed))).unwrap();
+    let request = request.body(Full::new(framed(message))).unwrap();
     run(Grpc::new(Arc::new(service(RULES).0)).call(request));
 }
 

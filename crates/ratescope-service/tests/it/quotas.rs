@@ -1,6 +1,6 @@
 //! Envoy's rate limit quota service: the assignments of each Envoy, by a clock that is set.
 
-use super::requests::{ask, descriptor, request, service};
+use super::requests::{ask, descriptor, framed, request, service};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http_body::{Body, Frame};
@@ -277,7 +277,7 @@ fn a_bucket_is_assigned_more_before_it_has_used_all_until_its_envoy_is_silent() 
     assert_eq!(renew(&mut envoy), [""; 0]);
 }
 
-/// What an idle bucket has when it is abandoned stays counted, so that is little.
+/// The events that a bucket has when it is abandoned stay counted, so an idle one gets few.
 #[test]
 fn an_idle_bucket_takes_little_with_it() {
     let (service, clock) = shared();
@@ -344,10 +344,7 @@ async fn answers(
     reports: impl Iterator<Item = RateLimitQuotaUsageReports> + Send + 'static,
 ) -> impl Body<Data = Bytes, Error: Debug> {
     let frame = |reports: RateLimitQuotaUsageReports| {
-        let message = reports.encode_to_vec();
-        let length = (message.len() as u32).to_be_bytes();
-        let bytes = [&[0], &length[..], &message].concat();
-        Ok::<_, Infallible>(Frame::data(Bytes::from(bytes)))
+        Ok::<_, Infallible>(Frame::data(framed(&reports.encode_to_vec())))
     };
     let body = StreamBody::new(futures_util::stream::iter(reports.map(frame)));
     let path = format!("/{QUOTA_NAME}/StreamRateLimitQuotas");
@@ -517,7 +514,7 @@ impl Envoy {
     }
 }
 
-/// What happens in a tenth of a second, to which of two Envoys, how many requests, and how late answers are then.
+/// A tenth of a second: an action, which of two Envoys takes it, the number of requests, and the delay of answers.
 type Step = (u8, usize, u64, u64);
 
 /// Lets two Envoys and the callers of a service send events, and then both Envoys all the time. Answers arrive within a

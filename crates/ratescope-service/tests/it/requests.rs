@@ -1,6 +1,7 @@
 //! Requests, and a service that answers them by a clock that stands still.
 #![allow(dead_code)] // Each test file uses its part.
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use http_body_util::BodyExt;
 use prost_types::value::Kind;
@@ -34,6 +35,11 @@ pub(crate) fn service(rules: &str) -> (Service<FakeClock>, FakeClock) {
     let service = Service::new(States::in_memory(1000), clock.clone());
     service.add("rules.yaml", rules).unwrap();
     (service, clock)
+}
+
+/// A message of gRPC as it is sent: after a flag and its length.
+pub(crate) fn framed(message: &[u8]) -> Bytes {
+    [&[0], &(message.len() as u32).to_be_bytes()[..], message].concat().into()
 }
 
 pub(crate) fn descriptor(entries: &[(&str, &str)]) -> RateLimitDescriptor {

@@ -1,7 +1,7 @@
 //! Hostile or careless clients: none of them keeps others from being served.
 
 use super::program::{Channel, Program, SHOULD_RATE_LIMIT, get, http};
-use super::requests::{RULES, descriptor, request};
+use super::requests::{RULES, descriptor, framed, request};
 use super::shell::listen;
 use prost::Message;
 use ratescope_service::{
@@ -367,10 +367,6 @@ async fn streams_of_quotas_are_bounded() {
     const STREAM: &str =
         "/envoy.service.rate_limit_quota.v3.RateLimitQuotaService/StreamRateLimitQuotas";
     let program = Program::of(RULES, &[]);
-    let frame = |message: Vec<u8>| {
-        let length = (message.len() as u32).to_be_bytes();
-        bytes::Bytes::from([&[0], &length[..], &message].concat())
-    };
     // A report with a field that is not known, of so many bytes.
     let long = |bytes: usize| {
         let mut message = Vec::new();
@@ -384,7 +380,7 @@ async fn streams_of_quotas_are_bounded() {
     let (answer, mut reports) = channel.begin(STREAM).await;
     let mut answers = answer.await.unwrap().into_body();
     // 75 MiB in all, and the budget of bodies is 64.
-    let report = frame(long(100 << 10));
+    let report = framed(&long(100 << 10));
     for _ in 0..750 {
         let mut rest = report.clone();
         while !rest.is_empty() {
@@ -402,7 +398,7 @@ async fn streams_of_quotas_are_bounded() {
     };
     let usages = vec![usage];
     let asked = RateLimitQuotaUsageReports { domain: String::new(), bucket_quota_usages: usages };
-    reports.send_data(frame(asked.encode_to_vec()), false).unwrap();
+    reports.send_data(framed(&asked.encode_to_vec()), false).unwrap();
     let told = answers.data().await.unwrap().unwrap();
     let told = RateLimitQuotaResponse::decode(&told[5..]).unwrap();
     let assigned = told.bucket_action[1].quota_assignment_action.as_ref().unwrap();

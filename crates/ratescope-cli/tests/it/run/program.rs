@@ -1,5 +1,6 @@
 //! Starts the program on free ports, and calls it.
 
+use super::requests::framed;
 use super::shell::{Folder, Running, command};
 use ratescope_service::{RateLimitRequest, RateLimitResponse};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -173,11 +174,8 @@ impl Channel {
         message: &[u8],
     ) -> Result<(u32, Vec<u8>), h2::Error> {
         let (answer, mut body) = self.try_begin(path, "1H").await?;
-        let mut frame = vec![0];
-        frame.extend((message.len() as u32).to_be_bytes());
-        frame.extend(message);
         // The server may refuse a long message before all of it is sent.
-        _ = body.send_data(frame.into(), true);
+        _ = body.send_data(framed(message), true);
         let (head, mut body) = answer.await?.into_parts();
         let mut bytes = Vec::new();
         while let Some(part) = body.data().await {
