@@ -333,8 +333,8 @@ impl<'a> BucketLimits<'a> {
         for lease in ended {
             let back = lease.events.min(spare);
             spare -= back;
-            // As if a bucket had counted it now: else what has drained since would be lost of each assignment, and two
-            // are out at a time, so an Envoy with a few requests would fill the bucket.
+            // A bucket takes it back as if it had counted it now. Otherwise each assignment would lose the part that has
+            // drained since, and as two are out at a time, an Envoy with a few requests would fill the bucket.
             let since = if is_drained { lease.sent.until(now) } else { Span::ZERO };
             let at = lease.counted.after(since);
             self.count(-(back as f64), at, now).await;

@@ -56,7 +56,7 @@ fn texts_of_a_log_do_not_change_their_direction() {
     assert_eq!(import.proposal().unwrap().columns[0].1, shown);
 }
 
-/// Its columns are known, whatever else keeps it from being read.
+/// The columns of a known format are known, even if a log of it can't be read.
 #[test]
 fn nothing_is_proposed_for_a_log_of_a_known_format() {
     let options = Options { key: Some("nosuch".parse().unwrap()), ..Options::default() };

@@ -146,14 +146,14 @@ fn rows(ours: &str, folder: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
     let tonic = Rc::new(Program::peer(&["floor"])?);
     let own = |program: Result<Program, _>| program.map(Rc::new);
     let programs = [
-        ("tonic, answers OK: the floor", &tonic, &one_frame, 1),
-        ("the same, with Nagle's algorithm", &own(Program::peer(&["nagle"]))?, &one_frame, 1),
-        ("Limitador, one limit", &own(Program::peer(&["limitador"]))?, &one_frame, 1),
-        ("ours, one rule", &own(run(&[]))?, &one_frame, 1),
-        ("ours, with Live open", &own(run(&[])?.with_viewer())?, &one_frame, 1),
-        ("ours, one rule on Redis", &exact, &one_frame, 1),
-        ("the same, leased", &leased, &one_frame, 1),
-        ("the same, synced", &synced, &one_frame, 1),
+        ("tonic, answers OK: the floor", &tonic, &one_frame, USERS),
+        ("the same, with Nagle's algorithm", &own(Program::peer(&["nagle"]))?, &one_frame, USERS),
+        ("Limitador, one limit", &own(Program::peer(&["limitador"]))?, &one_frame, USERS),
+        ("ours, one rule", &own(run(&[]))?, &one_frame, USERS),
+        ("ours, with Live open", &own(run(&[])?.with_viewer())?, &one_frame, USERS),
+        ("ours, one rule on Redis", &exact, &one_frame, USERS),
+        ("the same, leased", &leased, &one_frame, USERS),
+        ("the same, synced", &synced, &one_frame, USERS),
         ("ours, one rule on Redis, refused", &exact, &over_frame, 0),
         ("the same, leased", &leased, &over_frame, 0),
         ("the same, synced", &synced, &over_frame, 0),
@@ -166,8 +166,8 @@ fn rows(ours: &str, folder: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
         floor,
         seen: Vec::new(),
     };
-    for (name, program, load, n) in programs {
-        caller.fill(program.at, if n > 0 { USERS } else { 0 }, n)?;
+    for (name, program, load, users) in programs {
+        caller.fill(program.at, users, 1)?;
         rows.push(row(name, program, load, 0));
     }
     let three_rules = own(run(&[]))?;

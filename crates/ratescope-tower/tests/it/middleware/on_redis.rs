@@ -76,7 +76,7 @@ async fn services_share_a_redis_and_go_on_without_it() {
 
 /// When a hundred come at once, Redis has counted those that pass or have a slot, and no others.
 #[tokio::test]
-async fn whoever_gets_no_seat_is_not_counted() {
+async fn a_client_that_gets_no_slot_is_not_counted() {
     let Some(server) = Server::start(&[]) else { return };
     let rules = "domain: web\nlimit: leaky-bucket 10/1s queue 100 per all\n";
     let rules = Rules::read("rules.yaml", rules).unwrap();

@@ -168,7 +168,7 @@ fn a_status_that_is_no_error_counts_as_one() {
 
 /// Nothing that it says of itself takes a place from others.
 #[test]
-fn it_takes_no_seat_in_the_queue() {
+fn it_takes_no_slot_in_the_queue() {
     let rules = "domain: web\nlimit: leaky-bucket 1/1s queue 9 per user\n";
     let layer = by_user(ruled(rules), &Hand::default()).queue(1);
     let mut service = layer.layer(Inner::default());

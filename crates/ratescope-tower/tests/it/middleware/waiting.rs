@@ -167,7 +167,7 @@ fn a_place_is_given_up_with_the_client() {
 
 /// When a hundred come at once, only those that get a slot are counted, wherever the store is.
 #[test]
-fn whoever_gets_no_seat_is_not_counted() {
+fn a_client_that_gets_no_slot_is_not_counted() {
     fn level<S: Store>(store: S, ruled: &MemoryStore) -> (usize, usize, usize, f64) {
         let clock = Hand::default();
         let layer = limit(store, &clock).queue(5);
@@ -203,7 +203,7 @@ fn whoever_gets_no_seat_is_not_counted() {
 
 /// Each of two clients sends nine requests; how many wait then, after each client.
 #[test]
-fn one_client_does_not_hold_all_seats() {
+fn one_client_does_not_hold_all_slots() {
     fn waiting<S: Store>(store: S, per_key: Option<usize>) -> [usize; 2] {
         let clock = Hand::default();
         let mut limit = limit(store, &clock).queue(6);
